@@ -1,0 +1,71 @@
+// Package diag holds problems written for people: a stable reason, what is wrong, where, and what to do.
+package diag
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A Problem is one thing that is wrong with what somebody gave us.
+type Problem struct {
+	Reason  string // stable id in capitals: UNKNOWN_OPERATION
+	Summary string // one line, lower case
+	Detail  string // what to do, or more of what was seen; may be empty
+	Path    string // where: operations[12].arguments[0], weights/layer1.0.conv1.weight
+}
+
+func (p Problem) String() string {
+	s := p.Reason + ": " + p.Summary
+	if p.Path != "" {
+		s = p.Path + ": " + s
+	}
+	if p.Detail != "" {
+		s += " (" + p.Detail + ")"
+	}
+	return s
+}
+
+// Problems is every problem found in one pass. It is an error if there is at least one.
+type Problems []Problem
+
+func (ps Problems) Error() string {
+	switch len(ps) {
+	case 0:
+		return "no problems"
+	case 1:
+		return ps[0].String()
+	}
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return fmt.Sprintf("%d problems:\n  %s", len(ps), strings.Join(lines, "\n  "))
+}
+
+// Err gives ps as an error, or nil if there is none.
+func (ps Problems) Err() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps
+}
+
+// Add appends a problem whose summary is made by fmt.Sprintf.
+func (ps *Problems) Add(reason, path, format string, args ...any) {
+	*ps = append(*ps, Problem{Reason: reason, Path: path, Summary: fmt.Sprintf(format, args...)})
+}
+
+// New makes an error of one problem.
+func New(reason, path, format string, args ...any) error {
+	var ps Problems
+	ps.Add(reason, path, format, args...)
+	return ps
+}
+
+// Of finds the problems in an error's chain.
+func Of(err error) (Problems, bool) {
+	var ps Problems
+	ok := errors.As(err, &ps)
+	return ps, ok
+}

@@ -1,0 +1,125 @@
+// Package device says what a device of the native engine does: it turns a launch list into a Program whose addresses
+// never change, runs it, captures it and replays it. Package cuda and package host implement it.
+package device
+
+import "samebits/bridge/tensor"
+
+// Pointer is a place in the memory that the plan laid out.
+type Pointer struct {
+	Storage int   // index of a plan's storage
+	Offset  int64 // bytes
+}
+
+// Tensor is a Pointer with the geometry that library calls need. Sizes and strides are in elements.
+type Tensor struct {
+	Pointer
+	DType   tensor.DType
+	Sizes   []int64
+	Strides []int64
+}
+
+// A Command is one entry of a launch list. Its exact types are those of this package.
+type Command interface{ command() }
+
+// Kernel launches an entry of one of our kernel files. Arguments are as cuLaunchKernel takes them.
+type Kernel struct {
+	File        string // name in package kernels without .cu: silu
+	Entry       string // extern "C" name: silu_bf16
+	Grid, Block [3]uint32
+	Shared      uint32 // dynamic shared memory in bytes
+	Args        []any  // Pointer, int32, uint32, int64, uint64, float32, float64
+}
+
+// Convolution is one cuDNN convolution without bias.
+type Convolution struct {
+	X, W, Y                   Tensor
+	Padding, Stride, Dilation []int64
+	Groups                    int64
+}
+
+// BatchNorm is cuDNN's batch norm inference on NCHW tensors: y = scale*(x-mean)/sqrt(variance+eps)+bias.
+type BatchNorm struct {
+	X, Y                        Tensor
+	Scale, Bias, Mean, Variance Tensor // float32, one element a channel
+	Epsilon                     float64
+}
+
+// Linear is cuBLASLt's d = a*b + bias with the bias in the epilogue, as PyTorch's addmm calls it for row-major d.
+type Linear struct {
+	A, B, Bias, D Tensor // [m,k], [k,n], [n], [m,n]
+}
+
+// Copy copies bytes between places that do not overlap.
+type Copy struct {
+	To, From Pointer
+	Bytes    int64
+}
+
+// Fill sets bytes.
+type Fill struct {
+	To    Pointer
+	Bytes int64
+	Byte  byte
+}
+
+func (*Kernel) command()      {}
+func (*Convolution) command() {}
+func (*BatchNorm) command()   {}
+func (*Linear) command()      {}
+func (*Copy) command()        {}
+func (*Fill) command()        {}
+
+// Memory is a block that the device owns. Addresses are multiples of 512.
+type Memory interface {
+	Bytes() int64
+	Address() uintptr
+	Write(offset int64, data []byte) error // host to device, done when it returns
+	Read(offset int64, data []byte) error  // device to host, done when it returns
+	Fill(offset, bytes int64, b byte) error
+	Free() error
+}
+
+// Resolve gives the address of a Pointer.
+type Resolve func(Pointer) uintptr
+
+// Options are switches that the device obeys while it prepares a program.
+type Options struct {
+	Deterministic bool // drop cuDNN engines that may add in any order
+	AllowTF32     bool
+}
+
+// Program is a launch list made ready: kernels compiled, plans built, workspace allocated.
+// A Program is used by one goroutine at a time.
+type Program interface {
+	// Run walks commands from..to-1 of the list in one crossing into C, on the program's stream, without waiting.
+	Run(from, to int) error
+	// Capture records the whole list into a graph. It does not run it. Nodes of the graph are counted.
+	Capture() (nodes int, err error)
+	// Replay launches the captured graph, without waiting.
+	Replay() error
+	// Release drops the captured graph, if any.
+	Release() error
+	// Wait blocks until everything launched is done and gives the device's error, if any.
+	Wait() error
+	// WorkspaceBytes is the memory that library calls of this program need beside the arena.
+	WorkspaceBytes() int64
+	// Choices names, for each command, what the libraries chose (engine, kernel), for reports. May be empty.
+	Choices() []string
+	Close() error
+}
+
+// Device runs programs. Its methods may be called by any goroutine.
+type Device interface {
+	Name() string // cuda:0, host
+	// Environment is what a certificate records: gpu, driver, library versions and paths, compiler. Sorted by key.
+	Environment() []Setting
+	Alloc(bytes int64) (Memory, error)
+	Prepare(list []Command, resolve Resolve, options Options) (Program, error)
+	// InUse and Peak are bytes of device memory that this process holds and held.
+	InUse() int64
+	Peak() int64
+	Close() error
+}
+
+// Setting is a key with its value.
+type Setting struct{ Key, Value string }
