@@ -67,12 +67,29 @@ func Names() []string {
 type Builder struct {
 	Recording *recording.Recording
 	Commands  []device.Command
-	scratch   func(bytes int64) device.Pointer
+	planner   Planner
 }
 
-// NewBuilder makes a builder. scratch gives temporary memory, 512-aligned, valid until the operation's last command.
-func NewBuilder(r *recording.Recording, scratch func(bytes int64) device.Pointer) *Builder {
-	return &Builder{Recording: r, scratch: scratch}
+// Planner is what a builder asks about memory and about values. Package plan implements it.
+type Planner interface {
+	// Scratch gives temporary memory, 512-aligned, valid until the operation's last command.
+	Scratch(bytes int64) device.Pointer
+	// Needed reports whether anything reads a result; an operation need not write one that is not.
+	Needed(value int) bool
+	// Precompute gives memory that fill's commands write. See Builder.Precompute.
+	Precompute(b *Builder, bytes int64, from []int, fill func(to device.Pointer)) device.Pointer
+}
+
+// NewBuilder makes a builder.
+func NewBuilder(r *recording.Recording, p Planner) *Builder { return &Builder{Recording: r, planner: p} }
+
+// Needed reports whether anything reads result value i; an operation need not write one that nobody reads.
+func (b *Builder) Needed(i int) bool { return b.planner.Needed(i) }
+
+// Precompute gives memory of so many bytes that the commands emitted by fill write. fill may read only the values
+// in from. Where these never change between steps (parameters, constants) fill runs once, when weights are loaded.
+func (b *Builder) Precompute(bytes int64, from []int, fill func(to device.Pointer)) device.Pointer {
+	return b.planner.Precompute(b, bytes, from, fill)
 }
 
 // Emit appends a command.
@@ -94,7 +111,7 @@ func (b *Builder) Tensor(i int) device.Tensor {
 }
 
 // Scratch gives temporary memory for the operation being lowered.
-func (b *Builder) Scratch(bytes int64) device.Pointer { return b.scratch(bytes) }
+func (b *Builder) Scratch(bytes int64) device.Pointer { return b.planner.Scratch(bytes) }
 
 // Suffix is the part of a kernel's name that says the type: f32, bf16, f16, f64, i64, i32, u8.
 func Suffix(d tensor.DType) (string, error) {
