@@ -81,7 +81,9 @@ type Planner interface {
 }
 
 // NewBuilder makes a builder.
-func NewBuilder(r *recording.Recording, p Planner) *Builder { return &Builder{Recording: r, planner: p} }
+func NewBuilder(r *recording.Recording, p Planner) *Builder {
+	return &Builder{Recording: r, planner: p}
+}
 
 // Needed reports whether anything reads result value i; an operation need not write one that nobody reads.
 func (b *Builder) Needed(i int) bool { return b.planner.Needed(i) }
