@@ -1,0 +1,219 @@
+// Package engine runs recordings on a device: it loads one with its weights, runs it eagerly or captures and replays it,
+// and traces it. Eager runs and replays walk the same launch list.
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"samebits/bridge/diag"
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/native/device"
+	"samebits/native/plan"
+)
+
+// Weights gives the bytes of a storage by its name. The engine copies them.
+type Weights func(name string) ([]byte, bool)
+
+// Options of a model.
+type Options struct {
+	Plan plan.Options
+}
+
+// Model is a recording with its weights at fixed addresses on a device. It is used by one goroutine at a time.
+type Model struct {
+	Inputs, Outputs []tensor.Spec
+
+	device         device.Device
+	recording      *recording.Recording
+	plan           *plan.Plan
+	fixed, arena   device.Memory
+	program        device.Program
+	setupWorkspace int64
+	nodes          int
+	staging        []byte // for outputs that are not contiguous
+}
+
+// Load plans a verified recording for a device, allocates its memory, copies weights and runs what depends on them alone.
+func Load(dev device.Device, r *recording.Recording, weights Weights, options Options) (*Model, error) {
+	p, err := plan.Make(r, options.Plan)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{device: dev, recording: r, plan: p, Inputs: specs(r, r.Inputs), Outputs: specs(r, r.Outputs)}
+	if err := m.allocate(weights); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+func specs(r *recording.Recording, named []recording.Named) []tensor.Spec {
+	out := make([]tensor.Spec, len(named))
+	for i, n := range named {
+		v := &r.Values[n.Value]
+		out[i] = tensor.Spec{Name: n.Name, DType: v.DType, Sizes: v.Sizes}
+	}
+	return out
+}
+
+func (m *Model) allocate(weights Weights) (err error) {
+	if m.fixed, err = m.device.Alloc(max(m.plan.FixedBytes, plan.Alignment)); err != nil {
+		return fmt.Errorf("memory for weights: %w", err)
+	}
+	if m.arena, err = m.device.Alloc(max(m.plan.ArenaBytes, plan.Alignment)); err != nil {
+		return fmt.Errorf("memory for a step: %w", err)
+	}
+	if err := m.SetWeights(weights); err != nil {
+		return err
+	}
+	if m.program, err = m.device.Prepare(m.plan.Step, m.resolve, m.deviceOptions()); err != nil {
+		return fmt.Errorf("prepare the step: %w", err)
+	}
+	return nil
+}
+
+// deviceOptions follow from the recording's numerics profile.
+func (m *Model) deviceOptions() device.Options {
+	o := device.Options{Deterministic: true}
+	for _, s := range m.recording.Header.ProfileSettings {
+		switch s.Key {
+		case "cudnn.deterministic":
+			o.Deterministic = s.Value == "true"
+		case "cudnn.allow_tf32":
+			o.AllowTF32 = s.Value == "true"
+		}
+	}
+	return o
+}
+
+func (m *Model) resolve(at device.Pointer) uintptr {
+	area, offset, _ := m.plan.Slot(at)
+	switch area {
+	case plan.Fixed:
+		return m.fixed.Address() + uintptr(offset)
+	case plan.Arena:
+		return m.arena.Address() + uintptr(offset)
+	}
+	return 0
+}
+
+// SetWeights copies weights to their places and runs again what was computed from them. Addresses stay, so a captured
+// graph stays valid.
+func (m *Model) SetWeights(weights Weights) error {
+	var problems diag.Problems
+	for i := range m.recording.Storages {
+		s := &m.recording.Storages[i]
+		if s.Role != recording.Parameter && s.Role != recording.Buffer && s.Role != recording.Constant {
+			continue
+		}
+		data, ok := weights(s.Name)
+		if !ok {
+			problems.Add("MISSING_WEIGHT", "weights/"+s.Name, "the recording reads %q, the weights have no such entry", s.Name)
+			continue
+		}
+		if int64(len(data)) != s.Bytes {
+			problems.Add("WRONG_WEIGHT", "weights/"+s.Name, "%d bytes, the recording has %d", len(data), s.Bytes)
+			continue
+		}
+		if m.plan.Storages[i].Area != plan.Fixed || s.Bytes == 0 {
+			continue
+		}
+		if err := m.fixed.Write(m.plan.Storages[i].Offset, data); err != nil {
+			return fmt.Errorf("copy weight %s: %w", s.Name, err)
+		}
+	}
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	return m.runSetup()
+}
+
+func (m *Model) runSetup() error {
+	if len(m.plan.Setup) == 0 {
+		return nil
+	}
+	setup, err := m.device.Prepare(m.plan.Setup, m.resolve, m.deviceOptions())
+	if err != nil {
+		return fmt.Errorf("prepare parameter-only work: %w", err)
+	}
+	m.setupWorkspace = max(m.setupWorkspace, setup.WorkspaceBytes())
+	err = setup.Run(0, len(m.plan.Setup))
+	if err == nil {
+		err = setup.Wait()
+	}
+	return errors.Join(err, setup.Close())
+}
+
+// Plan is how the model was laid out.
+func (m *Model) Plan() *plan.Plan { return m.plan }
+
+// Choices names what the libraries chose for each command of the step.
+func (m *Model) Choices() []string { return m.program.Choices() }
+
+// PeakBytes is the most device memory that the model holds at once.
+func (m *Model) PeakBytes() int64 {
+	total := m.fixed.Bytes() + m.arena.Bytes()
+	return total + max(m.setupWorkspace, m.program.WorkspaceBytes())
+}
+
+// Run launches one step eagerly, without waiting.
+func (m *Model) Run() error { return m.program.Run(0, len(m.plan.Step)) }
+
+// Capture records one step into a graph. The step was run eagerly before, so that nothing is loaded or chosen inside
+// the capture. State is not touched: capturing runs nothing.
+func (m *Model) Capture() (nodes int, err error) {
+	if m.nodes > 0 {
+		return m.nodes, nil
+	}
+	if err := m.Run(); err != nil {
+		return 0, fmt.Errorf("warm-up: %w", err)
+	}
+	if err := m.program.Wait(); err != nil {
+		return 0, fmt.Errorf("warm-up: %w", err)
+	}
+	if m.nodes, err = m.program.Capture(); err != nil {
+		return 0, fmt.Errorf("capture: %w", err)
+	}
+	return m.nodes, nil
+}
+
+// Replay launches the captured graph, without waiting.
+func (m *Model) Replay() error {
+	if m.nodes == 0 {
+		return errors.New("no graph was captured")
+	}
+	return m.program.Replay()
+}
+
+// Release drops the captured graph.
+func (m *Model) Release() error {
+	m.nodes = 0
+	return m.program.Release()
+}
+
+// Wait blocks until all launched work is done.
+func (m *Model) Wait() error { return m.program.Wait() }
+
+// Launches is the number of commands that one eager step sends to the device.
+func (m *Model) Launches() int { return len(m.plan.Step) }
+
+// Poison overwrites everything that a step must write itself: scratch, outputs, and inputs, which the caller sets again.
+func (m *Model) Poison() error {
+	return m.arena.Fill(0, m.arena.Bytes(), 0xFF)
+}
+
+// Close frees the model's memory.
+func (m *Model) Close() error {
+	var errs []error
+	if m.program != nil {
+		errs = append(errs, m.program.Close())
+	}
+	for _, memory := range []device.Memory{m.fixed, m.arena} {
+		if memory != nil {
+			errs = append(errs, memory.Free())
+		}
+	}
+	m.program, m.fixed, m.arena = nil, nil, nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"samebits/bridge/recording"
+	"samebits/native/device"
+	"samebits/native/ops"
+)
+
+// planner holds what is derived from a recording on the way to a plan.
+type planner struct {
+	plan    *Plan
+	options Options
+	known   []ops.Registration
+
+	needed    []bool // by operation: its results are read, or it changes state
+	static    []bool // by operation: reads nothing that changes between steps, so it runs once
+	changes   []bool // by storage: written by an operation that runs in every step
+	read      []bool // by value: read by a needed operation, or an output
+	byStorage [][]*recording.Value
+	current   int              // operation being lowered
+	setup     bool             // it is lowered into Setup
+	hoisted   []device.Command // taken out of the operation being lowered, for Setup
+}
+
+// effects gives the values that an operation reads and writes. Views and creations do neither.
+func (p *planner) effects(i int) (reads, writes []int) {
+	op := &p.plan.Recording.Operations[i]
+	switch p.known[i].Class {
+	case ops.View, ops.Create:
+		return nil, nil
+	case ops.InPlace:
+		reads = recording.Values(op.Arguments, nil)
+		return reads, recording.Values(op.Arguments[:1], nil)
+	default:
+		return recording.Values(op.Arguments, nil), recording.Values(op.Results, nil)
+	}
+}
+
+func persistent(role recording.Role) bool {
+	return role == recording.Parameter || role == recording.Buffer || role == recording.Constant
+}
+
+// classify decides which operations are needed and which run once.
+func (p *planner) classify() {
+	r := p.plan.Recording
+	p.needed = make([]bool, len(r.Operations))
+	p.static = make([]bool, len(r.Operations))
+	p.changes = make([]bool, len(r.Storages))
+	p.read = make([]bool, len(r.Values))
+
+	live := make([]bool, len(r.Storages))
+	for _, o := range r.Outputs {
+		live[r.Values[o.Value].Storage] = true
+		p.read[o.Value] = true
+	}
+	for i, s := range r.Storages {
+		if persistent(s.Role) {
+			live[i] = true // a step that changes a parameter or buffer does so for the next step
+		}
+	}
+	for i := len(r.Operations) - 1; i >= 0; i-- {
+		reads, writes := p.effects(i)
+		p.needed[i] = p.options.KeepAll
+		for _, v := range writes {
+			p.needed[i] = p.needed[i] || live[r.Values[v].Storage]
+		}
+		if len(writes) == 0 {
+			p.needed[i] = p.options.KeepAll
+			continue
+		}
+		if !p.needed[i] {
+			p.plan.Dropped++
+			continue
+		}
+		for _, v := range reads {
+			live[r.Values[v].Storage] = true
+		}
+	}
+	// A result counts as read if anything needed reads its storage: views make it impossible to say which part.
+	readStorage := make([]bool, len(r.Storages))
+	for i := range r.Operations {
+		if !p.needed[i] {
+			continue
+		}
+		reads, _ := p.effects(i)
+		for _, v := range reads {
+			readStorage[r.Values[v].Storage] = true
+		}
+	}
+	for _, o := range r.Outputs {
+		readStorage[r.Values[o.Value].Storage] = true
+	}
+	for v := range r.Values {
+		s := r.Values[v].Storage
+		p.read[v] = p.options.KeepAll || readStorage[s] || persistent(r.Storages[s].Role)
+	}
+	p.findStatic()
+}
+
+// findStatic marks operations that depend on weights alone. A storage that any other operation writes is not static,
+// and neither is one that is written more than once: its content differs along the step.
+func (p *planner) findStatic() {
+	r := p.plan.Recording
+	writers := make([]int, len(r.Storages))
+	for i := range r.Operations {
+		if !p.needed[i] {
+			continue
+		}
+		_, writes := p.effects(i)
+		seen := map[int]bool{}
+		for _, v := range writes {
+			if s := r.Values[v].Storage; !seen[s] {
+				seen[s] = true
+				writers[s]++
+			}
+		}
+	}
+	for s := range r.Storages {
+		role := r.Storages[s].Role
+		p.changes[s] = role == recording.Input || (persistent(role) && writers[s] > 0) || (!persistent(role) && writers[s] != 1)
+	}
+	for i := range r.Operations {
+		if !p.needed[i] {
+			continue
+		}
+		reads, writes := p.effects(i)
+		static := !p.options.KeepAll && !p.options.NoHoist && len(reads) > 0 && p.known[i].Class == ops.Compute
+		for _, v := range reads {
+			static = static && !p.changes[r.Values[v].Storage]
+		}
+		for _, v := range writes {
+			static = static && !p.changes[r.Values[v].Storage]
+		}
+		if static {
+			p.static[i] = true
+			p.plan.Hoisted++
+			continue
+		}
+		for _, v := range writes {
+			p.changes[r.Values[v].Storage] = true
+		}
+	}
+}
+
+// lifetimes gives every storage its area and the operations between which it must keep its content.
+func (p *planner) lifetimes() {
+	r := p.plan.Recording
+	end := len(r.Operations)
+	p.plan.Storages = make([]Storage, len(r.Storages))
+	touched := make([]bool, len(r.Storages))
+	touch := func(s, at int) {
+		st := &p.plan.Storages[s]
+		if !touched[s] {
+			st.first, touched[s] = at, true
+		}
+		st.last = at
+	}
+	fixed := make([]bool, len(r.Storages))
+	for s := range r.Storages {
+		p.plan.Storages[s].Bytes = r.Storages[s].Bytes
+		fixed[s] = persistent(r.Storages[s].Role)
+		if r.Storages[s].Role == recording.Input {
+			touch(s, 0)
+		}
+	}
+	for i := range r.Operations {
+		if !p.needed[i] {
+			continue
+		}
+		reads, writes := p.effects(i)
+		for _, v := range reads {
+			touch(r.Values[v].Storage, i)
+		}
+		for _, v := range writes {
+			touch(r.Values[v].Storage, i)
+			fixed[r.Values[v].Storage] = fixed[r.Values[v].Storage] || p.static[i]
+		}
+	}
+	for _, in := range r.Inputs { // written again before each step, perhaps while nothing else is known of the last one
+		touch(r.Values[in.Value].Storage, end)
+	}
+	for _, o := range r.Outputs {
+		touch(r.Values[o.Value].Storage, end)
+	}
+	for s := range p.plan.Storages {
+		switch {
+		case fixed[s]:
+			p.plan.Storages[s].Area = Fixed
+		case touched[s]:
+			p.plan.Storages[s].Area = Arena
+			if p.options.KeepAll {
+				p.plan.Storages[s].first, p.plan.Storages[s].last = 0, end
+			}
+		}
+	}
+}

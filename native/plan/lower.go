@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"errors"
+
+	"samebits/bridge/diag"
+	"samebits/native/device"
+	"samebits/native/ops"
+)
+
+// lower runs every needed operation's lowering, into Setup or into Step.
+func (p *planner) lower(problems *diag.Problems) {
+	r := p.plan.Recording
+	step := ops.NewBuilder(r, p)
+	setup := ops.NewBuilder(r, p)
+	for i := range r.Operations {
+		p.plan.Ranges[i] = Range{len(step.Commands), len(step.Commands)}
+		if !p.needed[i] || p.known[i].Lower == nil {
+			continue
+		}
+		p.current, p.setup = i, p.static[i]
+		b := step
+		if p.setup {
+			b = setup
+		}
+		if err := p.known[i].Lower(b, &r.Operations[i]); err != nil {
+			addProblems(problems, i, r.Operations[i].Module, err)
+		}
+		p.plan.Ranges[i].To = len(step.Commands)
+		if !p.setup && p.hoisted != nil { // what Precompute set aside
+			setup.Commands = append(setup.Commands, p.hoisted...)
+			p.hoisted = nil
+		}
+	}
+	p.plan.Step, p.plan.Setup = step.Commands, setup.Commands
+}
+
+func addProblems(problems *diag.Problems, i int, module string, err error) {
+	var found diag.Problems
+	if !errors.As(err, &found) {
+		problems.Add("UNSUPPORTED", operationPath(i), "%v", err)
+		return
+	}
+	for _, f := range found {
+		if f.Path != "" {
+			f.Path = operationPath(i) + "." + f.Path
+		} else {
+			f.Path = operationPath(i)
+		}
+		if f.Detail == "" {
+			f.Detail = "module " + module
+		}
+		*problems = append(*problems, f)
+	}
+}
+
+// add gives memory that no storage of the recording is.
+func (p *planner) add(bytes int64, area Area) device.Pointer {
+	p.plan.Storages = append(p.plan.Storages, Storage{Bytes: bytes, Area: area, first: p.current, last: p.current})
+	return device.Pointer{Storage: len(p.plan.Storages) - 1}
+}
+
+// Scratch implements ops.Planner.
+func (p *planner) Scratch(bytes int64) device.Pointer {
+	if p.setup {
+		return p.add(bytes, Fixed)
+	}
+	at := p.add(bytes, Arena)
+	if p.options.KeepAll {
+		s := &p.plan.Storages[at.Storage]
+		s.first, s.last = 0, len(p.plan.Recording.Operations)
+	}
+	return at
+}
+
+// Needed implements ops.Planner.
+func (p *planner) Needed(value int) bool { return p.read[value] }
+
+// Precompute implements ops.Planner: where everything in from is static, fill's commands go to Setup.
+func (p *planner) Precompute(b *ops.Builder, bytes int64, from []int, fill func(to device.Pointer)) device.Pointer {
+	static := !p.options.KeepAll && !p.options.NoHoist
+	for _, v := range from {
+		static = static && !p.changes[p.plan.Recording.Values[v].Storage]
+	}
+	if p.setup || !static {
+		at := p.Scratch(bytes)
+		fill(at)
+		return at
+	}
+	at := p.add(bytes, Fixed)
+	mark := len(b.Commands)
+	fill(at)
+	p.hoisted = append(p.hoisted, b.Commands[mark:]...)
+	b.Commands = b.Commands[:mark]
+	return at
+}

@@ -1,0 +1,238 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"samebits/bridge/diag"
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/native/device"
+	"samebits/native/ops"
+)
+
+// copyAll writes a copy of the first argument: enough to see where commands go.
+func copyAll(b *ops.Builder, op *recording.Operation) error {
+	from, err := ops.ValueArg(op, "self")
+	if err != nil {
+		return err
+	}
+	to, err := ops.Result(op, 0)
+	if err != nil {
+		return err
+	}
+	b.Emit(&device.Copy{To: b.Pointer(to), From: b.Pointer(from), Bytes: b.Value(to).Numel() * 4})
+	return nil
+}
+
+// withTable precomputes a table from its weight and then uses it, as batch norm does.
+func withTable(b *ops.Builder, op *recording.Operation) error {
+	x, err := ops.ValueArg(op, "self")
+	if err != nil {
+		return err
+	}
+	w, err := ops.ValueArg(op, "weight")
+	if err != nil {
+		return err
+	}
+	to, _ := ops.Result(op, 0)
+	table := b.Precompute(64, []int{w}, func(at device.Pointer) {
+		b.Emit(&device.Copy{To: at, From: b.Pointer(w), Bytes: 64})
+	})
+	b.Emit(&device.Copy{To: b.Pointer(to), From: table, Bytes: 64})
+	b.Emit(&device.Copy{To: b.Pointer(to), From: b.Pointer(x), Bytes: 64})
+	return nil
+}
+
+func init() {
+	ops.Register(ops.Registration{Name: "test::map", Lower: copyAll})
+	ops.Register(ops.Registration{Name: "test::table", Lower: withTable})
+	ops.Register(ops.Registration{Name: "test::map_", Class: ops.InPlace, Lower: copyAll})
+	ops.Register(ops.Registration{Name: "test::view", Class: ops.View})
+	ops.Register(ops.Registration{Name: "test::refuse", Lower: func(_ *ops.Builder, op *recording.Operation) error {
+		return ops.Refuse(op, "arguments[0]", "never")
+	}})
+}
+
+// builder makes recordings of float32 vectors with 16 elements.
+type builder struct{ r recording.Recording }
+
+func (b *builder) value(role recording.Role, name string) int {
+	b.r.Storages = append(b.r.Storages, recording.Storage{Bytes: 64, Role: role, Name: name, DType: tensor.Float32})
+	return b.on(len(b.r.Storages) - 1)
+}
+
+func (b *builder) on(storage int) int {
+	b.r.Values = append(b.r.Values, recording.Value{
+		Storage: storage, DType: tensor.Float32, Sizes: []int64{16}, Strides: []int64{1}, Alignment: 512})
+	return len(b.r.Values) - 1
+}
+
+func (b *builder) call(name string, result int, args ...int) int {
+	op := recording.Operation{Name: name, Module: "m", Results: []recording.Argument{{Kind: recording.ValueOf, Value: result}}}
+	for i, a := range args {
+		op.Arguments = append(op.Arguments, recording.Argument{Name: []string{"self", "weight"}[i], Kind: recording.ValueOf, Value: a})
+	}
+	b.r.Operations = append(b.r.Operations, op)
+	return result
+}
+
+func (b *builder) scratch() int { return b.value(recording.Scratch, "") }
+
+func (b *builder) plan(t *testing.T, options Options, outputs ...int) *Plan {
+	t.Helper()
+	for _, o := range outputs {
+		b.r.Outputs = append(b.r.Outputs, recording.Named{Name: "output", Value: o})
+	}
+	p, err := Make(&b.r, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestHoistsParameterOnlyWork(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options     Options
+		setup, step int
+	}{
+		"on":       {Options{}, 2, 3},
+		"off":      {Options{NoHoist: true}, 0, 5},
+		"keep all": {Options{KeepAll: true}, 0, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b builder
+			x, w := b.value(recording.Input, "images"), b.value(recording.Parameter, "w")
+			cast := b.call("test::map", b.scratch(), w) // weight alone: hoisted whole
+			y := b.call("test::table", b.scratch(), x, cast)
+			p := b.plan(t, tc.options, b.call("test::map", b.scratch(), y))
+			if len(p.Setup) != tc.setup || len(p.Step) != tc.step {
+				t.Errorf("setup %d, step %d commands; want %d, %d", len(p.Setup), len(p.Step), tc.setup, tc.step)
+			}
+			want := Arena
+			if tc.setup > 0 {
+				want = Fixed
+			}
+			if got := p.Storages[b.r.Values[cast].Storage].Area; got != want {
+				t.Errorf("the cast weight lies in area %d, want %d", got, want)
+			}
+		})
+	}
+}
+
+func TestDoesNotHoistWhatChanges(t *testing.T) {
+	var b builder
+	w := b.value(recording.Parameter, "w")
+	b.call("test::map_", w, w) // the step updates its parameter
+	p := b.plan(t, Options{}, b.call("test::map", b.scratch(), w))
+	if p.Hoisted != 0 || len(p.Step) != 2 {
+		t.Errorf("hoisted %d, step has %d commands; want 0, 2", p.Hoisted, len(p.Step))
+	}
+}
+
+func TestDropsDeadOperations(t *testing.T) {
+	var b builder
+	x := b.value(recording.Input, "images")
+	b.call("test::map", b.scratch(), x) // nobody reads it
+	kept := b.call("test::map", b.scratch(), x)
+	view := b.call("test::view", b.on(b.r.Values[kept].Storage), kept)
+	p := b.plan(t, Options{}, view)
+	if p.Dropped != 1 || len(p.Step) != 1 {
+		t.Errorf("dropped %d, step has %d commands; want 1, 1", p.Dropped, len(p.Step))
+	}
+}
+
+func TestListsEveryUnknownOperationAtOnce(t *testing.T) {
+	var b builder
+	x := b.value(recording.Input, "images")
+	b.call("test::nope", b.scratch(), x)
+	b.call("test::missing", b.scratch(), x)
+	b.call("test::nope", b.scratch(), x)
+	_, err := Make(&b.r, Options{})
+	problems, ok := diag.Of(err)
+	if !ok || len(problems) != 2 {
+		t.Fatalf("got %v, want two problems", err)
+	}
+	if p := problems[0]; p.Reason != "UNKNOWN_OPERATION" || p.Path != "operations[0]" || !strings.Contains(p.Summary, "2 calls") {
+		t.Errorf("got %v", p)
+	}
+}
+
+func TestRefusalsCarryTheOperationsPath(t *testing.T) {
+	var b builder
+	x := b.value(recording.Input, "images")
+	b.r.Outputs = []recording.Named{{Name: "o", Value: b.call("test::refuse", b.scratch(), x)}}
+	_, err := Make(&b.r, Options{})
+	problems, _ := diag.Of(err)
+	if len(problems) != 1 || problems[0].Path != "operations[0].arguments[0]" || problems[0].Detail != "module m" {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestSkewKeepsTheReferencesAlignment(t *testing.T) {
+	var b builder
+	b.r.Header.DeviceType = "cuda"
+	x := b.value(recording.Input, "images")
+	b.r.Values[x].Alignment = 16
+	y := b.call("test::map", b.scratch(), x)
+	p := b.plan(t, Options{}, y)
+	if got := lowestBit(p.Storages[b.r.Values[x].Storage].Offset); got != 16 {
+		t.Errorf("input aligned to %d, want 16", got)
+	}
+	if got := lowestBit(p.Storages[b.r.Values[y].Storage].Offset); got != Alignment {
+		t.Errorf("output aligned to %d, want %d", got, Alignment)
+	}
+}
+
+// Storages that live at the same time never overlap, whatever the recording; and reuse happens.
+func TestPlacement(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var b builder
+		live := []int{b.value(recording.Input, "images")}
+		for range 2 + rng.IntN(60) {
+			from := live[rng.IntN(len(live))]
+			to := b.scratch()
+			n := 1 + rng.Int64N(5000)
+			b.r.Storages[b.r.Values[to].Storage].Bytes = n * 4
+			b.r.Values[to].Sizes[0] = n
+			b.call("test::map", to, from)
+			live = append(live, to)
+			if len(live) > 4 {
+				live = live[1:]
+			}
+		}
+		p := b.plan(t, Options{}, live[len(live)-1])
+		total := int64(0)
+		for i, s := range p.Storages {
+			if s.Area != Arena {
+				continue
+			}
+			total += align(s.Bytes)
+			if s.Offset%Alignment != 0 || s.Offset+s.Bytes > p.ArenaBytes {
+				t.Fatalf("storage %d at %d with %d bytes, arena %d", i, s.Offset, s.Bytes, p.ArenaBytes)
+			}
+			for j, o := range p.Storages[:i] {
+				together := o.Area == Arena && o.first <= s.last && s.first <= o.last
+				if together && s.Offset < o.Offset+o.Bytes && o.Offset < s.Offset+s.Bytes {
+					t.Fatalf("storages %d and %d overlap", i, j)
+				}
+			}
+		}
+		if p.ArenaBytes > total {
+			t.Fatalf("arena of %d bytes for storages of %d", p.ArenaBytes, total)
+		}
+	}
+}
+
+func TestReusesMemory(t *testing.T) {
+	var b builder
+	v := b.value(recording.Input, "images")
+	for range 100 {
+		v = b.call("test::map", b.scratch(), v)
+	}
+	if p := b.plan(t, Options{}, v); p.ArenaBytes > 4*Alignment {
+		t.Errorf("a chain of 100 operations takes %d bytes, want at most %d", p.ArenaBytes, 4*Alignment)
+	}
+}
