@@ -1,0 +1,14 @@
+// Package goldens gives the program the data it is judged by: real input images and the schema of results.
+package goldens
+
+import "embed"
+
+// Images holds the photographs of the photograph probe, under images/.
+//
+//go:embed images/*.png
+var Images embed.FS
+
+// ResultSchema is the JSON schema that every result obeys.
+//
+//go:embed results/schema.json
+var ResultSchema []byte
