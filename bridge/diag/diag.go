@@ -51,8 +51,18 @@ func (ps Problems) Err() error {
 	return ps
 }
 
-// Add appends a problem whose summary is made by fmt.Sprintf.
+// Limit is how many problems one pass lists: a hostile file could have millions.
+const Limit = 200
+
+// Add appends a problem whose summary is made by fmt.Sprintf. After Limit problems it only says that there are more.
 func (ps *Problems) Add(reason, path, format string, args ...any) {
+	switch {
+	case len(*ps) > Limit:
+		return
+	case len(*ps) == Limit:
+		*ps = append(*ps, Problem{Reason: "MORE_PROBLEMS", Summary: fmt.Sprintf("there are more; the first %d are listed", Limit)})
+		return
+	}
 	*ps = append(*ps, Problem{Reason: reason, Path: path, Summary: fmt.Sprintf(format, args...)})
 }
 

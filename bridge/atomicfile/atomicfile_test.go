@@ -1,0 +1,54 @@
+package atomicfile_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"samebits/bridge/atomicfile"
+)
+
+func TestWriteReplaces(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "result.json")
+	for _, text := range []string{"old", "new and longer", ""} {
+		if err := atomicfile.WriteBytes(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("read %q, %v; want %q", got, err, text)
+		}
+	}
+}
+
+func TestFailureKeepsTheOldFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "result.json")
+	if err := atomicfile.WriteBytes(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	err := atomicfile.Write(path, func(w io.Writer) error {
+		if _, err := w.Write(make([]byte, 2<<20)); err != nil {
+			return err
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("error is %v", err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "old" {
+		t.Errorf("file holds %q", got)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("%d files left behind", len(entries))
+	}
+}
+
+func TestMissingFolder(t *testing.T) {
+	err := atomicfile.WriteBytes(filepath.Join(t.TempDir(), "no", "file"), nil)
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -1,0 +1,53 @@
+package diag_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"samebits/bridge/diag"
+)
+
+func TestProblemText(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		p    diag.Problem
+		want string
+	}{
+		{"all fields", diag.Problem{Reason: "R", Summary: "is wrong", Detail: "do this", Path: "values[1]"}, "values[1]: R: is wrong (do this)"},
+		{"no path, no detail", diag.Problem{Reason: "R", Summary: "is wrong"}, "R: is wrong"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.p.String(); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestOfSeesThroughWrapping(t *testing.T) {
+	err := fmt.Errorf("load: %w", diag.New("R", "weights/a", "%d is wrong", 7))
+	ps, ok := diag.Of(err)
+	if !ok || len(ps) != 1 || ps[0].Summary != "7 is wrong" {
+		t.Errorf("Of = %v, %v", ps, ok)
+	}
+	if _, ok := diag.Of(fmt.Errorf("plumbing")); ok {
+		t.Error("Of found problems in an error without any")
+	}
+}
+
+func TestAddStopsAtLimit(t *testing.T) {
+	var ps diag.Problems
+	if ps.Err() != nil {
+		t.Fatal("no problems are an error")
+	}
+	for i := range 3 * diag.Limit {
+		ps.Add("R", "", "number %d", i)
+	}
+	if len(ps) != diag.Limit+1 || ps[diag.Limit].Reason != "MORE_PROBLEMS" {
+		t.Errorf("%d problems, last %v", len(ps), ps[len(ps)-1])
+	}
+	if !strings.HasPrefix(ps.Error(), fmt.Sprintf("%d problems:\n  R: number 0\n", diag.Limit+1)) {
+		t.Errorf("text starts %.60q", ps.Error())
+	}
+}
