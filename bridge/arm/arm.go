@@ -1,0 +1,177 @@
+// Package arm holds the plain Go types of one way to run a step: what a host asks of a plugin and what it answers.
+// Both sides use them (bridge/host and bridge/serve give them their own names); wire types stop at bridge/proto.
+package arm
+
+import (
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+)
+
+// Protocol is the version of the wire that this code speaks. Host and plugin must agree.
+const Protocol = 1
+
+// The arms that the suite knows.
+const (
+	ReferenceEager = "reference-eager"
+	ReferenceGraph = "reference-graph"
+	ReferenceFP64  = "reference-fp64"
+	NativeEager    = "native-eager"
+	NativeGraph    = "native-graph"
+)
+
+// Region is a range of the shared memory in bytes. Offsets are multiples of Alignment.
+type Region struct{ Offset, Length int64 }
+
+// Alignment of every region in the shared memory.
+const Alignment = 64
+
+// Placed is a contiguous, little-endian tensor at its place in the shared memory.
+type Placed struct {
+	tensor.Spec
+	Region Region
+}
+
+// Bank is a complete set of inputs or outputs. Steps name banks by their index in PrepareRequest.
+type Bank []Placed
+
+// Description says what a plugin is. Protocol is filled in by bridge/serve.
+type Description struct {
+	Protocol    uint32
+	Plugin      string // reference, predictor
+	Version     string
+	Arms        []string
+	Devices     []string // cuda:0, host, cpu
+	Environment []recording.Setting
+}
+
+// BuildRequest asks a reference plugin for a family with seeded, seasoned weights.
+type BuildRequest struct {
+	Family, Size, Task string
+	Seed               uint64
+	Precision          string // fp32, bf16, fp16, fp64
+	Profile            string // exact-1
+	Device             string // cuda:0, cpu
+	Arm                string
+	FreshWeights       bool  // as the family initialises them, not seasoned
+	ImgSize            int64 // 0: the family's own
+	Batch              int64 // 0: 1
+}
+
+// BuildReply says what was built.
+type BuildReply struct {
+	Inputs        []tensor.Spec
+	WeightsLength int64 // bytes of the safetensors file that Export gives
+	Task, Size    string
+	ImgSize       int64
+}
+
+// RecordReply says what Export will give.
+type RecordReply struct {
+	RecordingLength int64
+	WeightsLength   int64
+	Outputs         []tensor.Spec
+}
+
+// What an Export copies out.
+type What uint8
+
+const (
+	TheRecording What = 1
+	TheWeights   What = 2
+)
+
+func (w What) String() string {
+	switch w {
+	case TheRecording:
+		return "recording"
+	case TheWeights:
+		return "weights"
+	}
+	return "nothing"
+}
+
+// ExportRequest asks for a result of Build or Record to be copied into Region.
+type ExportRequest struct {
+	What   What
+	Region Region
+}
+
+// LoadRequest hands over a recording and weights, or weights alone after Build.
+type LoadRequest struct {
+	Recording Region // length 0 for reference plugins
+	Weights   Region
+	Device    string
+	Arm       string
+	Options   []recording.Setting // off switches: fuse=off, hoist=off, keep=all
+}
+
+// LoadReply says what a step takes and gives.
+type LoadReply struct {
+	Inputs, Outputs []tensor.Spec
+	RecordingDigest string
+	ArenaBytes      int64
+	PeakBytes       int64
+}
+
+// PrepareRequest fixes the banks that steps will name.
+type PrepareRequest struct {
+	Inputs, Outputs []Bank
+	CUDAGraph       bool
+}
+
+// PrepareReply says whether a graph was captured.
+type PrepareReply struct {
+	Captured  bool
+	Nodes     int64
+	PeakBytes int64
+}
+
+// DisturbRequest asks for what an unkind program would do between steps.
+type DisturbRequest struct {
+	PoisonOutputs bool // NaN bytes over every output and scratch byte of the arm
+	Churn         bool // allocate and free blocks of many sizes
+}
+
+// TraceRequest asks for one eager step with the digest of every result. When Want is set, that result is also
+// copied out.
+type TraceRequest struct {
+	InputBank int
+	Want      *Wanted
+}
+
+// Wanted is one result of one operation, and where it shall go.
+type Wanted struct {
+	Operation int
+	Result    int // index over the flat list of result tensors
+	Region    Region
+}
+
+// TraceReply holds one entry an operation, in order.
+type TraceReply struct {
+	Operations []OperationTrace
+	Wanted     tensor.Spec // of the result that was wanted
+}
+
+// OperationTrace has the digests of an operation's flat list of result tensors; empty text where the arm never
+// made that tensor.
+type OperationTrace struct {
+	Operation int
+	Digests   []string
+}
+
+// MeasureRequest asks for timed steps inside the plugin, transfers left out.
+type MeasureRequest struct {
+	InputBank          int
+	Warmup, Iterations int
+}
+
+// MeasureReply has one synchronised time a step.
+type MeasureReply struct{ Milliseconds []float64 }
+
+// Stats counts what an arm did since Load.
+type Stats struct {
+	Captures, Replays, EagerSteps, Fallbacks int64
+	Launches                                 int64 // operations or graph nodes sent to the device, all steps together
+	PeakBytes                                int64
+	FallbackReason                           string
+}
