@@ -115,45 +115,50 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
+func entry(name, rest string) string { return `"` + name + `":{` + rest + `}` }
+
+const good = `"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}`
+
+// hostile files, and what is wrong with them: "path: REASON", in order.
+var hostile = []struct {
+	name string
+	data []byte
+	want []string
+}{
+	{"nothing", nil, []string{"weights: TRUNCATED"}},
+	{"seven bytes", make([]byte, 7), []string{"weights: TRUNCATED"}},
+	{"header longer than file", file("{}", 0)[:9], []string{"weights: TRUNCATED"}},
+	{"header of 2^63 bytes", []byte{0, 0, 0, 0, 0, 0, 0, 0x80, '{', '}'}, []string{"weights: HEADER_TOO_LARGE"}},
+	{"no header", make([]byte, 8), []string{"weights: BAD_HEADER"}},
+	{"space first", file(" {}", 0), []string{"weights: BAD_HEADER"}},
+	{"torn JSON", file("{"+good, 8), []string{"weights: BAD_HEADER"}},
+	{"two values", file("{"+good+"}{}", 8), []string{"weights: BAD_HEADER"}},
+	{"list", file("[]", 0), []string{"weights: BAD_HEADER"}},
+	{"not UTF-8", file("{\"\xff\":1}", 0), []string{"weights: BAD_HEADER"}},
+	{"half a surrogate pair", file(`{`+entry(`\ud800`, `"dtype":"U8","shape":[0],"data_offsets":[0,0]`)+`}`, 0), []string{"weights: BAD_HEADER"}},
+	{"deep nesting", file(`{"a":`+strings.Repeat("[", 100000)+strings.Repeat("]", 100000)+`}`, 0), []string{"weights: BAD_HEADER"}},
+	{"entry is a number", file(`{"a":1}`, 0), []string{"weights: BAD_HEADER"}},
+	{"missing shape", file(`{`+entry("a", `"dtype":"F32","data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"unknown key", file(`{`+entry("a", `"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"negative size", file(`{`+entry("a", `"dtype":"F32","shape":[-2],"data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"fractional size", file(`{`+entry("a", `"dtype":"F32","shape":[2.0],"data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"one offset", file(`{`+entry("a", `"dtype":"F32","shape":[2],"data_offsets":[8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"65 dimensions", file(`{`+entry("a", `"dtype":"U8","shape":[1`+strings.Repeat(",1", 64)+`],"data_offsets":[0,1]`)+`}`, 1), []string{"weights: BAD_HEADER"}},
+	{"metadata of numbers", file(`{"__metadata__":{"a":1}}`, 0), []string{"weights: BAD_HEADER"}},
+	{"same name twice", file("{"+good+","+good+"}", 8), []string{"weights: DUPLICATE_NAME"}},
+	{"same key twice", file(`{`+entry("a", `"dtype":"F32","dtype":"I32","shape":[2],"data_offsets":[0,8]`)+`}`, 8), []string{"weights/a: DUPLICATE_NAME"}},
+	{"unknown dtype and bad offsets at once", file(`{`+entry("a", `"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]`)+","+
+		entry("b", `"dtype":"F32","shape":[2],"data_offsets":[2,11]`)+`}`, 11), []string{"weights/a: UNKNOWN_DTYPE", "weights/b: BAD_OFFSETS"}},
+	{"offsets beyond the data", file("{"+good+"}", 7), []string{"weights/a: BAD_OFFSETS"}},
+	{"offsets reversed", file(`{`+entry("a", `"dtype":"F32","shape":[2],"data_offsets":[8,0]`)+`}`, 8), []string{"weights/a: BAD_OFFSETS"}},
+	{"sizes overflow", file(`{`+entry("a", `"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]`)+`}`, 0), []string{"weights/a: BAD_SHAPE"}},
+	{"bytes after the last tensor", file("{"+good+"}", 9), []string{"weights: GAP"}},
+	{"gap between tensors", file(`{`+good+","+entry("b", `"dtype":"U8","shape":[1],"data_offsets":[9,10]`)+`}`, 10), []string{"weights/b: GAP"}},
+	{"overlap", file(`{`+good+","+entry("b", `"dtype":"U8","shape":[2],"data_offsets":[7,9]`)+`}`, 9), []string{"weights/b: OVERLAP"}},
+}
+
 func TestDecodeRefuses(t *testing.T) {
-	entry := func(name, rest string) string { return `"` + name + `":{` + rest + `}` }
-	good := entry("a", `"dtype":"F32","shape":[2],"data_offsets":[0,8]`)
-	for _, c := range []struct {
-		name string
-		data []byte
-		want []string // "path: REASON", in order
-	}{
-		{"nothing", nil, []string{"weights: TRUNCATED"}},
-		{"seven bytes", make([]byte, 7), []string{"weights: TRUNCATED"}},
-		{"header longer than file", file("{}", 0)[:9], []string{"weights: TRUNCATED"}},
-		{"header of 2^63 bytes", []byte{0, 0, 0, 0, 0, 0, 0, 0x80, '{', '}'}, []string{"weights: HEADER_TOO_LARGE"}},
-		{"no header", make([]byte, 8), []string{"weights: BAD_HEADER"}},
-		{"space first", file(" {}", 0), []string{"weights: BAD_HEADER"}},
-		{"torn JSON", file("{"+good, 8), []string{"weights: BAD_HEADER"}},
-		{"two values", file("{"+good+"}{}", 8), []string{"weights: BAD_HEADER"}},
-		{"list", file("[]", 0), []string{"weights: BAD_HEADER"}},
-		{"not UTF-8", file("{\"\xff\":1}", 0), []string{"weights: BAD_HEADER"}},
-		{"half a surrogate pair", file(`{`+entry(`\ud800`, `"dtype":"U8","shape":[0],"data_offsets":[0,0]`)+`}`, 0), []string{"weights: BAD_HEADER"}},
-		{"deep nesting", file(`{"a":`+strings.Repeat("[", 100000)+strings.Repeat("]", 100000)+`}`, 0), []string{"weights: BAD_HEADER"}},
-		{"entry is a number", file(`{"a":1}`, 0), []string{"weights: BAD_HEADER"}},
-		{"missing shape", file(`{`+entry("a", `"dtype":"F32","data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
-		{"unknown key", file(`{`+entry("a", `"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1`)+`}`, 8), []string{"weights: BAD_HEADER"}},
-		{"negative size", file(`{`+entry("a", `"dtype":"F32","shape":[-2],"data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
-		{"fractional size", file(`{`+entry("a", `"dtype":"F32","shape":[2.0],"data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
-		{"one offset", file(`{`+entry("a", `"dtype":"F32","shape":[2],"data_offsets":[8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
-		{"65 dimensions", file(`{`+entry("a", `"dtype":"U8","shape":[1`+strings.Repeat(",1", 64)+`],"data_offsets":[0,1]`)+`}`, 1), []string{"weights: BAD_HEADER"}},
-		{"metadata of numbers", file(`{"__metadata__":{"a":1}}`, 0), []string{"weights: BAD_HEADER"}},
-		{"same name twice", file("{"+good+","+good+"}", 8), []string{"weights: DUPLICATE_NAME"}},
-		{"same key twice", file(`{`+entry("a", `"dtype":"F32","dtype":"I32","shape":[2],"data_offsets":[0,8]`)+`}`, 8), []string{"weights/a: DUPLICATE_NAME"}},
-		{"unknown dtype and bad offsets at once", file(`{`+entry("a", `"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]`)+","+
-			entry("b", `"dtype":"F32","shape":[2],"data_offsets":[2,11]`)+`}`, 11), []string{"weights/a: UNKNOWN_DTYPE", "weights/b: BAD_OFFSETS"}},
-		{"offsets beyond the data", file("{"+good+"}", 7), []string{"weights/a: BAD_OFFSETS"}},
-		{"offsets reversed", file(`{`+entry("a", `"dtype":"F32","shape":[2],"data_offsets":[8,0]`)+`}`, 8), []string{"weights/a: BAD_OFFSETS"}},
-		{"sizes overflow", file(`{`+entry("a", `"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]`)+`}`, 0), []string{"weights/a: BAD_SHAPE"}},
-		{"bytes after the last tensor", file("{"+good+"}", 9), []string{"weights: GAP"}},
-		{"gap between tensors", file(`{`+good+","+entry("b", `"dtype":"U8","shape":[1],"data_offsets":[9,10]`)+`}`, 10), []string{"weights/b: GAP"}},
-		{"overlap", file(`{`+good+","+entry("b", `"dtype":"U8","shape":[2],"data_offsets":[7,9]`)+`}`, 9), []string{"weights/b: OVERLAP"}},
-	} {
+	for _, c := range hostile {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := safetensors.Decode(c.data)
 			ps, ok := diag.Of(err)
@@ -179,6 +184,11 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(encoded)
 		f.Add(encoded[:len(encoded)-1])
+	}
+	for _, c := range hostile {
+		if len(c.data) < 1000 {
+			f.Add(c.data)
+		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		decoded, err := safetensors.Decode(data)
