@@ -86,6 +86,15 @@ type Resolve func(Pointer) uintptr
 type Options struct {
 	Deterministic bool // drop cuDNN engines that may add in any order
 	AllowTF32     bool
+	Schedule      *Schedule // nil: one command after the other
+}
+
+// Schedule lets commands that do not depend on each other run side by side, on up to Lanes lanes. Commands of one lane
+// run in the order of the list. A program with a schedule runs its whole list or nothing.
+type Schedule struct {
+	Lanes int
+	Lane  []uint8   // by command
+	Waits [][]int32 // by command: commands of other lanes that must be done before it
 }
 
 // Program is a launch list made ready: kernels compiled, plans built, workspace allocated.

@@ -67,7 +67,7 @@ func (m *Model) allocate(weights Weights) (err error) {
 	if err := m.SetWeights(weights); err != nil {
 		return err
 	}
-	if m.program, err = m.device.Prepare(m.plan.Step, m.resolve, m.deviceOptions()); err != nil {
+	if m.program, err = m.device.Prepare(m.plan.Step, m.resolve, m.stepOptions()); err != nil {
 		return fmt.Errorf("prepare the step: %w", err)
 	}
 	return nil
@@ -83,6 +83,15 @@ func (m *Model) deviceOptions() device.Options {
 		case "cudnn.allow_tf32":
 			o.AllowTF32 = s.Value == "true"
 		}
+	}
+	return o
+}
+
+// stepOptions adds what may run side by side. A trace runs operation by operation.
+func (m *Model) stepOptions() device.Options {
+	o := m.deviceOptions()
+	if m.plan.Schedule.Lanes > 1 {
+		o.Schedule = m.plan.Schedule
 	}
 	return o
 }

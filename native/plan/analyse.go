@@ -8,9 +8,10 @@ import (
 
 // planner holds what is derived from a recording on the way to a plan.
 type planner struct {
-	plan    *Plan
-	options Options
-	known   []ops.Registration
+	plan     *Plan
+	options  Options
+	schedule *schedule
+	known    []ops.Registration
 
 	needed    []bool // by operation: its results are read, or it changes state
 	static    []bool // by operation: reads nothing that changes between steps, so it runs once
@@ -145,22 +146,16 @@ func (p *planner) findStatic() {
 // lifetimes gives every storage its area and the operations between which it must keep its content.
 func (p *planner) lifetimes() {
 	r := p.plan.Recording
-	end := len(r.Operations)
 	p.plan.Storages = make([]Storage, len(r.Storages))
-	touched := make([]bool, len(r.Storages))
-	touch := func(s, at int) {
-		st := &p.plan.Storages[s]
-		if !touched[s] {
-			st.first, touched[s] = at, true
-		}
-		st.last = at
-	}
 	fixed := make([]bool, len(r.Storages))
 	for s := range r.Storages {
 		p.plan.Storages[s].Bytes = r.Storages[s].Bytes
 		fixed[s] = persistent(r.Storages[s].Role)
-		if r.Storages[s].Role == recording.Input {
-			touch(s, 0)
+		p.plan.Storages[s].always = r.Storages[s].Role == recording.Input
+	}
+	for _, named := range [][]recording.Named{r.Inputs, r.Outputs} {
+		for _, n := range named {
+			p.plan.Storages[r.Values[n.Value].Storage].always = true
 		}
 	}
 	for i := range r.Operations {
@@ -168,29 +163,27 @@ func (p *planner) lifetimes() {
 			continue
 		}
 		reads, writes := p.effects(i)
-		for _, v := range reads {
-			touch(r.Values[v].Storage, i)
+		for _, v := range append(reads, writes...) {
+			p.plan.Storages[r.Values[v].Storage].use(i)
 		}
 		for _, v := range writes {
-			touch(r.Values[v].Storage, i)
 			fixed[r.Values[v].Storage] = fixed[r.Values[v].Storage] || p.static[i]
 		}
 	}
-	for _, in := range r.Inputs { // written again before each step, perhaps while nothing else is known of the last one
-		touch(r.Values[in.Value].Storage, end)
-	}
-	for _, o := range r.Outputs {
-		touch(r.Values[o.Value].Storage, end)
-	}
 	for s := range p.plan.Storages {
+		st := &p.plan.Storages[s]
 		switch {
 		case fixed[s]:
-			p.plan.Storages[s].Area = Fixed
-		case touched[s]:
-			p.plan.Storages[s].Area = Arena
-			if p.options.KeepAll {
-				p.plan.Storages[s].first, p.plan.Storages[s].last = 0, end
-			}
+			st.Area = Fixed
+		case st.always || len(st.uses) > 0:
+			st.Area = Arena
+			st.always = st.always || p.options.KeepAll
 		}
+	}
+}
+
+func (s *Storage) use(operation int) {
+	if n := len(s.uses); n == 0 || s.uses[n-1] != operation {
+		s.uses = append(s.uses, operation)
 	}
 }

@@ -56,7 +56,7 @@ func addProblems(problems *diag.Problems, i int, module string, err error) {
 
 // add gives memory that no storage of the recording is.
 func (p *planner) add(bytes int64, area Area) device.Pointer {
-	p.plan.Storages = append(p.plan.Storages, Storage{Bytes: bytes, Area: area, first: p.current, last: p.current})
+	p.plan.Storages = append(p.plan.Storages, Storage{Bytes: bytes, Area: area, uses: []int{p.current}})
 	return device.Pointer{Storage: len(p.plan.Storages) - 1}
 }
 
@@ -67,8 +67,7 @@ func (p *planner) Scratch(bytes int64) device.Pointer {
 	}
 	at := p.add(bytes, Arena)
 	if p.options.KeepAll {
-		s := &p.plan.Storages[at.Storage]
-		s.first, s.last = 0, len(p.plan.Recording.Operations)
+		p.plan.Storages[at.Storage].always = true
 	}
 	return at
 }

@@ -29,10 +29,10 @@ func (p *planner) place() {
 		size := align(all[s].Bytes + skew)
 		at := int64(0)
 		for _, other := range placed {
-			o := &all[other]
-			if o.first > all[s].last || all[s].first > o.last {
+			if p.apart(s, other) {
 				continue
 			}
+			o := &all[other]
 			begin := o.Offset &^ (Alignment - 1)
 			if begin-at >= size {
 				break

@@ -18,6 +18,7 @@ const Alignment = 512
 type Options struct {
 	KeepAll bool // every result keeps memory of its own and nothing is left out or moved: for traces
 	NoHoist bool // run parameter-only work in every step
+	OneLane bool // run one operation after the other
 }
 
 // Area says in which block of memory a storage lies.
@@ -36,8 +37,8 @@ type Storage struct {
 	Bytes  int64
 	Area   Area
 	Offset int64 // in its area
-	first  int   // operation that first touches it
-	last   int   // operation that last touches it
+	uses   []int // operations that touch it, in order
+	always bool  // in use during the whole step and between steps
 }
 
 // Range is a part of a launch list: commands From to To-1.
@@ -49,7 +50,8 @@ type Plan struct {
 	Storages   []Storage
 	Setup      []device.Command // run once after weights were written
 	Step       []device.Command
-	Ranges     []Range // by operation: its commands in Step; empty for views and for what Setup does
+	Schedule   *device.Schedule // which commands of Step may run side by side
+	Ranges     []Range          // by operation: its commands in Step; empty for views and for what Setup does
 	FixedBytes int64
 	ArenaBytes int64
 	Hoisted    int  // operations that run once instead of in every step
@@ -69,12 +71,14 @@ func Make(r *recording.Recording, options Options) (*Plan, error) {
 		return nil, err
 	}
 	p.classify()
+	p.spread()
 	p.lifetimes()
 	p.lower(&problems)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	p.place()
+	p.plan.Schedule = p.forDevice()
 	return p.plan, nil
 }
 

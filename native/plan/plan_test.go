@@ -49,6 +49,7 @@ func init() {
 	ops.Register(ops.Registration{Name: "test::map", Lower: copyAll})
 	ops.Register(ops.Registration{Name: "test::table", Lower: withTable})
 	ops.Register(ops.Registration{Name: "test::map_", Class: ops.InPlace, Lower: copyAll})
+	ops.Register(ops.Registration{Name: "test::nothing", Lower: func(*ops.Builder, *recording.Operation) error { return nil }})
 	ops.Register(ops.Registration{Name: "test::view", Class: ops.View})
 	ops.Register(ops.Registration{Name: "test::refuse", Lower: func(_ *ops.Builder, op *recording.Operation) error {
 		return ops.Refuse(op, "arguments[0]", "never")
@@ -185,6 +186,48 @@ func TestSkewKeepsTheReferencesAlignment(t *testing.T) {
 	}
 }
 
+// ends reports, from the device's schedule alone, whether a's last command has ended before b's first one starts.
+func ends(p *Plan, a, b Storage) bool {
+	if a.always || b.always {
+		return false
+	}
+	for _, u := range a.uses {
+		if p.Ranges[u].From == p.Ranges[u].To {
+			continue // no command of it touches anything
+		}
+		if p.Ranges[b.uses[0]].From == p.Ranges[b.uses[0]].To {
+			return true
+		}
+		if !reaches(p, p.Ranges[u].To-1, p.Ranges[b.uses[0]].From, map[int]bool{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// reaches walks back from command b over its lane and its waits.
+func reaches(p *Plan, a, b int, seen map[int]bool) bool {
+	if seen[b] {
+		return false
+	}
+	seen[b] = true
+	s := p.Schedule
+	for c := b - 1; c >= 0; c-- {
+		if s.Lane[c] == s.Lane[b] {
+			if c == a || reaches(p, a, c, seen) {
+				return true
+			}
+			break
+		}
+	}
+	for _, w := range s.Waits[b] {
+		if int(w) == a || reaches(p, a, int(w), seen) {
+			return true
+		}
+	}
+	return false
+}
+
 // Storages that live at the same time never overlap, whatever the recording; and reuse happens.
 func TestPlacement(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -214,7 +257,7 @@ func TestPlacement(t *testing.T) {
 				t.Fatalf("storage %d at %d with %d bytes, arena %d", i, s.Offset, s.Bytes, p.ArenaBytes)
 			}
 			for j, o := range p.Storages[:i] {
-				together := o.Area == Arena && o.first <= s.last && s.first <= o.last
+				together := o.Area == Arena && !(ends(p, s, o) || ends(p, o, s))
 				if together && s.Offset < o.Offset+o.Bytes && o.Offset < s.Offset+s.Bytes {
 					t.Fatalf("storages %d and %d overlap", i, j)
 				}
@@ -234,5 +277,68 @@ func TestReusesMemory(t *testing.T) {
 	}
 	if p := b.plan(t, Options{}, v); p.ArenaBytes > 4*Alignment {
 		t.Errorf("a chain of 100 operations takes %d bytes, want at most %d", p.ArenaBytes, 4*Alignment)
+	}
+}
+
+// Two chains from one input run side by side and meet again.
+func TestSpreadsIndependentChains(t *testing.T) {
+	var b builder
+	x := b.value(recording.Input, "images")
+	left, right := x, x
+	for range 3 {
+		left = b.call("test::map", b.scratch(), left)
+		right = b.call("test::map", b.scratch(), right)
+	}
+	sum := b.scratch()
+	b.call("test::map", sum, left)
+	b.r.Operations[len(b.r.Operations)-1].Arguments = append(b.r.Operations[len(b.r.Operations)-1].Arguments,
+		recording.Argument{Name: "other", Kind: recording.ValueOf, Value: right})
+	p := b.plan(t, Options{}, sum)
+	if p.Schedule.Lanes != 2 {
+		t.Fatalf("%d lanes, want 2", p.Schedule.Lanes)
+	}
+	waits := 0
+	for _, w := range p.Schedule.Waits {
+		waits += len(w)
+	}
+	if waits != 1 || len(p.Schedule.Waits[6]) != 1 {
+		t.Errorf("waits %v, want one, before the last command", p.Schedule.Waits)
+	}
+	b.r.Outputs = nil
+	if p := b.plan(t, Options{OneLane: true}, sum); p.Schedule.Lanes != 1 {
+		t.Errorf("%d lanes with the switch off, want 1", p.Schedule.Lanes)
+	}
+}
+
+// Whatever the recording, what an operation depends on has ended before it starts.
+func TestScheduleKeepsDependencies(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 100 {
+		var b builder
+		values := []int{b.value(recording.Input, "images")}
+		for range 40 {
+			from := values[rng.IntN(len(values))]
+			if rng.IntN(5) == 0 {
+				b.call("test::map_", from, from)
+				continue
+			}
+			name := "test::map"
+			if rng.IntN(4) == 0 {
+				name = "test::nothing" // takes part in the order without a command
+			}
+			values = append(values, b.call(name, b.scratch(), from))
+		}
+		p := b.plan(t, Options{}, values...)
+		for i := range b.r.Operations {
+			for j := range i {
+				a, c := &b.r.Operations[j], &b.r.Operations[i]
+				conflict := a.Results[0].Value == c.Arguments[0].Value || a.Results[0].Value == c.Results[0].Value ||
+					a.Arguments[0].Value == c.Results[0].Value
+				silent := a.Name == "test::nothing" || c.Name == "test::nothing"
+				if conflict && !silent && !reaches(p, p.Ranges[j].To-1, p.Ranges[i].From, map[int]bool{}) {
+					t.Fatalf("operation %d may start before %d has ended", i, j)
+				}
+			}
+		}
 	}
 }

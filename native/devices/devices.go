@@ -1,0 +1,54 @@
+// Package devices opens devices by name: host, cuda:0, cuda:1.
+package devices
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"samebits/bridge/diag"
+	"samebits/native/cuda"
+	"samebits/native/device"
+	"samebits/native/host"
+)
+
+// Open opens a device.
+func Open(name string) (device.Device, error) {
+	if name == "host" {
+		return host.Open()
+	}
+	index, ok := strings.CutPrefix(name, "cuda:")
+	n, err := strconv.Atoi(index)
+	if !ok || err != nil || n < 0 {
+		return nil, diag.New("UNKNOWN_DEVICE", "device", "no device %q; there are host and cuda:N", name)
+	}
+	return cuda.Open(n)
+}
+
+// Found is a device of this machine, usable or not.
+type Found struct {
+	Name        string           `json:"name"`
+	Problem     string           `json:"problem,omitempty"` // why it cannot be opened
+	Environment []device.Setting `json:"environment,omitempty"`
+}
+
+// List tries every device of this machine. It always names host and cuda:0.
+func List() []Found {
+	found := []Found{try("host")}
+	for i := range max(cuda.Count(), 1) {
+		found = append(found, try(fmt.Sprintf("cuda:%d", i)))
+	}
+	return found
+}
+
+func try(name string) Found {
+	d, err := Open(name)
+	if err != nil {
+		return Found{Name: name, Problem: err.Error()}
+	}
+	f := Found{Name: name, Environment: d.Environment()}
+	if err := d.Close(); err != nil {
+		f.Problem = err.Error()
+	}
+	return f
+}
