@@ -1,0 +1,101 @@
+// Package gate judges. Each gate takes what arms did and says whether one property held, with a stable reason and figures
+// if not. Gates start nothing and read no files: package suite gathers the evidence. docs/gates.md has a page on each.
+package gate
+
+import "sort"
+
+// ID names a gate.
+type ID string
+
+// The gates of a predict cell, in the order in which they are judged.
+const (
+	SameRecording ID = "SAME-RECORDING"
+	Reproduces    ID = "REPRODUCES"
+	InputSeen     ID = "INPUT-SEEN"
+	Engaged       ID = "ENGAGED"
+	Replay        ID = "REPLAY"
+	NotStale      ID = "NOT-STALE"
+	Native        ID = "NATIVE"
+)
+
+// Order lists all gates in the order in which they are judged.
+func Order() []ID {
+	return []ID{SameRecording, Reproduces, InputSeen, Engaged, Replay, NotStale, Native}
+}
+
+// Outcome is how a gate ended.
+type Outcome string
+
+// The outcomes. Rounding is NATIVE's on a device without PyTorch's own bits: it was held to a distance, not to equality.
+const (
+	Passed   Outcome = "passed"
+	Failed   Outcome = "failed"
+	Skipped  Outcome = "skipped"
+	Rounding Outcome = "rounding"
+)
+
+// Reason says why a gate failed or was skipped. Reasons are stable.
+type Reason string
+
+// The reasons.
+const (
+	RecordingChangesWithInput Reason = "RECORDING_CHANGES_WITH_INPUT"
+	RecordingChangesWithStep  Reason = "RECORDING_CHANGES_WITH_STEP"
+	EagerNoise                Reason = "EAGER_NOISE"
+	StateMoved                Reason = "STATE_MOVED"
+	InputNotSeen              Reason = "INPUT_NOT_SEEN"
+	NotCaptured               Reason = "NOT_CAPTURED"
+	FellBack                  Reason = "FELL_BACK"
+	NotReplayed               Reason = "NOT_REPLAYED"
+	CapturedAgain             Reason = "CAPTURED_AGAIN"
+	NotLaunched               Reason = "NOT_LAUNCHED"
+	OutputDiffers             Reason = "OUTPUT_DIFFERS"
+	OutputNotWritten          Reason = "OUTPUT_NOT_WRITTEN"
+	OutputOverwritten         Reason = "OUTPUT_OVERWRITTEN"
+	OutputsOfOtherShape       Reason = "OUTPUTS_OF_OTHER_SHAPE"
+	TooFewReplays             Reason = "TOO_FEW_REPLAYS"
+	StaleOutput               Reason = "STALE_OUTPUT"
+	NativeDiffers             Reason = "NATIVE_DIFFERS"
+	RoundingWorse             Reason = "ROUNDING_WORSE"
+	NoGPU                     Reason = "NO_GPU"
+	NotReached                Reason = "NOT_REACHED"
+)
+
+// Finding is what a gate found. Of a gate that is judged for each arm, Arms holds one finding an arm and the rest sums
+// them up.
+type Finding struct {
+	Outcome Outcome            `json:"outcome"`
+	Reason  Reason             `json:"reason,omitempty"`
+	Detail  string             `json:"detail,omitempty"` // one line for people
+	Figures any                `json:"figures,omitempty"`
+	Arms    map[string]Finding `json:"arms,omitempty"`
+	// Reproduce is the command that shows the failure again.
+	Reproduce string `json:"reproduce,omitempty"`
+}
+
+// Skip is the finding of a gate that was not judged.
+func Skip(reason Reason, detail string) Finding {
+	return Finding{Outcome: Skipped, Reason: reason, Detail: detail}
+}
+
+// Sum makes one finding of those of several arms: it fails if one does, and is skipped only if all are.
+func Sum(arms map[string]Finding) Finding {
+	names := make([]string, 0, len(arms))
+	for name := range arms {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	sum := Finding{Arms: arms, Outcome: Skipped, Reason: NotReached}
+	rank := map[Outcome]int{Skipped: 0, Passed: 1, Rounding: 2, Failed: 3}
+	for i, name := range names {
+		f := arms[name]
+		if i > 0 && rank[f.Outcome] <= rank[sum.Outcome] {
+			continue
+		}
+		sum.Outcome, sum.Reason, sum.Detail, sum.Reproduce = f.Outcome, f.Reason, f.Detail, f.Reproduce
+		if f.Detail != "" {
+			sum.Detail = name + ": " + f.Detail
+		}
+	}
+	return sum
+}

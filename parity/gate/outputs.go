@@ -1,0 +1,88 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+
+	"samebits/bridge/digest"
+	"samebits/bridge/tensor"
+	"samebits/parity/compare"
+)
+
+// Output is one tensor that a step gave.
+type Output struct {
+	tensor.Spec
+	Data   []byte
+	Digest string
+}
+
+// Outputs is all that one step gave, in the arm's order.
+type Outputs []Output
+
+// Run is what an arm gave for each probe.
+type Run map[string]Outputs
+
+// NewOutput takes a tensor with its bytes, which are kept.
+func NewOutput(spec tensor.Spec, data []byte) Output {
+	return Output{spec, data, digest.Tensor(spec, data)}
+}
+
+// Digests gives the outputs' digests by their names.
+func (o Outputs) Digests() map[string]string {
+	digests := make(map[string]string, len(o))
+	for _, output := range o {
+		digests[output.Name] = output.Digest
+	}
+	return digests
+}
+
+// Same reports whether o and other have the same names, shapes and bits.
+func (o Outputs) Same(other Outputs) bool {
+	return slices.EqualFunc(o, other, func(a, b Output) bool { return a.Name == b.Name && a.Digest == b.Digest })
+}
+
+// Difference says where two steps that should agree do not.
+type Difference struct {
+	Probe  string          `json:"probe"`
+	Output string          `json:"output"`
+	DType  string          `json:"dtype"`
+	Sizes  []int64         `json:"sizes"`
+	Want   string          `json:"want"` // digest
+	Got    string          `json:"got"`  // digest
+	Bits   compare.Figures `json:"bits"`
+}
+
+func (d Difference) String() string {
+	return fmt.Sprintf("probe %s, output %s: %v", d.Probe, d.Output, d.Bits)
+}
+
+// shapes checks that two steps gave the same tensors, whatever is in them.
+func shapes(want, got Outputs) error {
+	if len(want) != len(got) {
+		return fmt.Errorf("%d outputs instead of %d", len(got), len(want))
+	}
+	for i, w := range want {
+		g := got[i]
+		if w.Name != g.Name || w.DType != g.DType || !slices.Equal(w.Sizes, g.Sizes) {
+			return fmt.Errorf("output %d is %s %v%v instead of %s %v%v", i, g.Name, g.DType, g.Sizes, w.Name, w.DType, w.Sizes)
+		}
+	}
+	return nil
+}
+
+// differences lists the outputs that differ. The two must have the same shapes.
+func differences(probe string, want, got Outputs) ([]Difference, error) {
+	var all []Difference
+	for i, w := range want {
+		g := got[i]
+		if w.Digest == g.Digest {
+			continue
+		}
+		bits, err := compare.Bits(w.DType, w.Data, g.Data)
+		if err != nil {
+			return nil, fmt.Errorf("output %s: %w", w.Name, err)
+		}
+		all = append(all, Difference{probe, w.Name, w.DType.String(), w.Sizes, w.Digest, g.Digest, bits})
+	}
+	return all, nil
+}

@@ -1,0 +1,96 @@
+// Package result holds what the suite says of one cell, and keeps it as JSON. docs/results.md describes the fields;
+// goldens/results/schema.json is their schema.
+package result
+
+import (
+	"samebits/bridge/diag"
+	"samebits/parity/gate"
+)
+
+// Schema is the version of the format.
+const Schema = 1
+
+// Verdict is the word for a whole cell.
+type Verdict string
+
+// The verdicts.
+const (
+	// Exact: every gate passed and every arm gives the same bits on a GPU.
+	Exact Verdict = "exact"
+	// Consistent: on the device host, native's graph gives native's eager bits, and native is no worse than PyTorch against
+	// double precision. Only a GPU can give Exact.
+	Consistent Verdict = "consistent"
+	// EagerNoise: the eager reference does not reproduce itself, so no arm is blamed.
+	EagerNoise Verdict = "eager-noise"
+	// Differs: an arm gives other bits.
+	Differs Verdict = "differs"
+	// Refused: the cell cannot be judged, for the reason given.
+	Refused Verdict = "refused"
+	// Broken: the verification itself broke: a plugin is missing, crashed or hung. It says nothing of the cell.
+	Broken Verdict = "broken"
+)
+
+// Result is the outcome of one cell.
+type Result struct {
+	Schema    int    `json:"schema"`
+	Task      string `json:"task"`
+	Family    string `json:"family"`
+	Size      string `json:"size"`
+	ImgSize   int64  `json:"imgsz"`
+	Batch     int64  `json:"batch"`
+	Mode      string `json:"mode"`
+	Precision string `json:"precision"`
+	Profile   string `json:"profile"`
+	Seed      uint64 `json:"seed"`
+	Device    string `json:"device"` // cuda:0, host
+
+	Verdict  Verdict     `json:"verdict"`
+	Reason   gate.Reason `json:"reason,omitempty"` // of every verdict but exact and consistent
+	Summary  string      `json:"summary"`          // one line for people
+	Problems []Problem   `json:"problems,omitempty"`
+
+	Arms        []string                 `json:"arms"` // those that ran, in their order
+	Gates       map[gate.ID]gate.Finding `json:"gates"`
+	Digests     Digests                  `json:"digests"`
+	Timings     map[string]Timing        `json:"timings"` // by arm
+	Environment map[string]string        `json:"environment"`
+	Reproduce   string                   `json:"reproduce"` // the command that makes this result again
+}
+
+// Problem is one thing that is wrong, as diag.Problem has it.
+type Problem struct {
+	Reason  string `json:"reason"`
+	Summary string `json:"summary"`
+	Detail  string `json:"detail,omitempty"`
+	Path    string `json:"path,omitempty"`
+}
+
+// Problems turns problems into their form in a result.
+func Problems(ps diag.Problems) []Problem {
+	all := make([]Problem, len(ps))
+	for i, p := range ps {
+		all[i] = Problem{p.Reason, p.Summary, p.Detail, p.Path}
+	}
+	return all
+}
+
+// Digests names everything that went in and came out. docs/digests.md shows how to make them again with b3sum.
+type Digests struct {
+	Recording string `json:"recording,omitempty"`
+	Weights   string `json:"weights,omitempty"`
+	// Inputs has, by probe and input, the digest of the tensor.
+	Inputs map[string]map[string]string `json:"inputs,omitempty"`
+	// Outputs has, by arm, probe and output, the digest of the tensor. A graph arm's are those of its last replay.
+	Outputs map[string]map[string]map[string]string `json:"outputs,omitempty"`
+}
+
+// Timing is how long a step took inside an arm's process, transfers left out.
+type Timing struct {
+	MedianMS   float64 `json:"median_ms"`
+	MinMS      float64 `json:"min_ms"`
+	Iterations int     `json:"iterations"`
+	Warmup     int     `json:"warmup"`
+}
+
+// Judged reports whether the verdict says something of the cell.
+func (r Result) Judged() bool { return r.Verdict != Broken }

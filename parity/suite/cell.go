@@ -1,0 +1,95 @@
+package suite
+
+import (
+	"fmt"
+	"strings"
+
+	"samebits/bridge/arm"
+	"samebits/parity/gate"
+	"samebits/parity/result"
+)
+
+// HostDevice is the device of the native engine that needs no GPU.
+const HostDevice = "host"
+
+// Cell is what one verdict is about.
+type Cell struct {
+	Family, Size, Task string // size and task empty: the family's own
+	ImgSize, Batch     int64  // 0: the family's own, 1
+	Precision          string // fp32, bf16, fp16
+	Profile            string // exact-1
+	Seed               uint64
+	Device             string // cuda:N, host
+}
+
+// Mode is what every cell does for now.
+const Mode = "predict"
+
+// OnGPU reports whether the cell runs on a GPU.
+func (c Cell) OnGPU() bool { return c.Device != HostDevice }
+
+// referenceDevice is where PyTorch runs.
+func (c Cell) referenceDevice() string {
+	if c.OnGPU() {
+		return c.Device
+	}
+	return "cpu"
+}
+
+func (c Cell) String() string {
+	var b strings.Builder
+	b.WriteString(c.Family)
+	if c.Size != "" {
+		b.WriteString("-" + c.Size)
+	}
+	if c.Task != "" {
+		b.WriteString(" " + c.Task)
+	}
+	if c.ImgSize != 0 {
+		fmt.Fprintf(&b, " %d", c.ImgSize)
+	}
+	fmt.Fprintf(&b, " batch %d %s on %s", max(c.Batch, 1), c.Precision, c.Device)
+	return b.String()
+}
+
+// Flags are the command line's flags for exactly this cell.
+func (c Cell) Flags() string {
+	var b strings.Builder
+	add := func(flag, value string) {
+		if value != "" {
+			b.WriteString(" --" + flag + " " + value)
+		}
+	}
+	b.WriteString(c.Family)
+	add("size", c.Size)
+	add("task", c.Task)
+	if c.ImgSize != 0 {
+		add("imgsz", fmt.Sprint(c.ImgSize))
+	}
+	add("batch", fmt.Sprint(max(c.Batch, 1)))
+	add("precision", c.Precision)
+	add("profile", c.Profile)
+	add("seed", fmt.Sprint(c.Seed))
+	add("device", c.Device)
+	return b.String()
+}
+
+// command is the command that verifies this cell again.
+func (c Cell) command() string { return "parity verify " + c.Flags() }
+
+// buildRequest asks a reference plugin for this cell's model.
+func (c Cell) buildRequest(armName string) arm.BuildRequest {
+	r := arm.BuildRequest{Family: c.Family, Size: c.Size, Task: c.Task, Seed: c.Seed, Precision: c.Precision,
+		Profile: c.Profile, Device: c.referenceDevice(), Arm: armName, ImgSize: c.ImgSize, Batch: c.Batch}
+	if armName == arm.ReferenceFP64 {
+		r.Precision = "fp64"
+	}
+	return r
+}
+
+// result starts the result of this cell.
+func (c Cell) result() result.Result {
+	return result.Result{Schema: result.Schema, Task: c.Task, Family: c.Family, Size: c.Size, ImgSize: c.ImgSize,
+		Batch: max(c.Batch, 1), Mode: Mode, Precision: c.Precision, Profile: c.Profile, Seed: c.Seed, Device: c.Device,
+		Arms: []string{}, Gates: map[gate.ID]gate.Finding{}, Timings: map[string]result.Timing{}, Environment: map[string]string{}, Reproduce: c.command()}
+}

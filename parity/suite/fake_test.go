@@ -1,0 +1,387 @@
+package suite
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+
+	"samebits/bridge/arm"
+	"samebits/bridge/digest"
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/bridge/tensor/safetensors"
+)
+
+// The fake family: features = relu(images), logits = features * weight, in single precision. Every arm computes the same
+// unless it has a fault.
+const elements = 3 * 8 * 8
+
+var weight = tensor.Spec{Name: "weight", DType: tensor.Float32, Sizes: []int64{1, 3, 8, 8}}
+
+// faults of the fakes. Each stands for one kind of mistake that a gate must see.
+type faults struct {
+	noise            bool // eager differs from process to process
+	stateMoves       bool // eager differs from step to step
+	inputIgnored     bool
+	branchOnInput    bool // the recording depends on the input
+	scalarFromStep   bool // the recording depends on the step
+	otherPrecision   bool // the recording is of another precision
+	stale            bool // replays go on with the inputs of the first
+	notWritten       bool // replays leave the outputs alone
+	leavesBankBehind bool // every replay writes all banks
+	readsPoison      bool // replays read what Disturb poisoned
+	readsChurn       bool // replays read memory that was freed
+	notCaptured      bool
+	fallsBack        bool
+	runsEagerly      bool // says that it captured, and steps eagerly
+	capturesAgain    bool
+	launchesNothing  bool
+	native           func(logits []float32) // what native changes
+	nativeTrace      bool                   // native's fault is seen by a trace
+	otherShape       bool                   // native gives other outputs
+	refuses          error                  // by native's Load
+	crash            error                  // by native's Step
+}
+
+type fakeStarter struct {
+	faults
+	processes int
+	alive     int
+	started   []string
+}
+
+func (s *fakeStarter) start(kind string) *fakeArm {
+	s.processes++
+	s.alive++
+	return &fakeArm{starter: s, faults: s.faults, kind: kind, process: s.processes}
+}
+
+func (s *fakeStarter) Reference(context.Context) (Arm, error) { return s.start("reference"), nil }
+
+func (s *fakeStarter) Native(_ context.Context, reference []recording.Setting) (Arm, error) {
+	if len(reference) == 0 {
+		return nil, errors.New("native was not told of the reference's environment")
+	}
+	return s.start("native"), nil
+}
+
+type fakeArm struct {
+	faults
+	starter *fakeStarter
+	kind    string
+	process int
+	stopped bool
+
+	memory    []byte
+	name      string // of the arm
+	double    bool
+	onGPU     bool
+	precision string
+	banks     arm.PrepareRequest
+	stats     arm.Stats
+	steps     int
+	recorded  []byte
+	weights   []float32
+	captured  []float32 // the inputs of the first replay
+	poisoned  bool
+	churned   bool
+}
+
+func (a *fakeArm) Stop() {
+	if !a.stopped {
+		a.stopped = true
+		a.starter.alive--
+	}
+}
+
+func (a *fakeArm) Alloc(_ context.Context, n int64) (arm.Region, []byte, error) {
+	const size = 1 << 22
+	if a.memory == nil {
+		a.memory = make([]byte, 0, size) // never moves
+	}
+	at := (len(a.memory) + arm.Alignment - 1) / arm.Alignment * arm.Alignment
+	if at+int(n) > size {
+		return arm.Region{}, nil, errors.New("the fake's memory is full")
+	}
+	a.memory = a.memory[:at+int(n)]
+	return arm.Region{Offset: int64(at), Length: n}, a.memory[at : at+int(n)], nil
+}
+
+func (a *fakeArm) AllocBank(ctx context.Context, specs []tensor.Spec) (bank arm.Bank, all [][]byte, err error) {
+	for _, spec := range specs {
+		region, data, err := a.Alloc(ctx, spec.Bytes())
+		if err != nil {
+			return nil, nil, err
+		}
+		bank, all = append(bank, arm.Placed{Spec: spec, Region: region}), append(all, data)
+	}
+	return bank, all, nil
+}
+
+func (a *fakeArm) at(r arm.Region) []byte { return a.memory[r.Offset : r.Offset+r.Length] }
+
+func (a *fakeArm) Describe(context.Context) (arm.Description, error) {
+	return arm.Description{Plugin: a.kind, Environment: []recording.Setting{
+		{Key: "cudnn", Value: "9.19"}, {Key: a.kind + "_only", Value: "yes"}, {Key: "side", Value: a.kind}}}, nil
+}
+
+func (a *fakeArm) Build(_ context.Context, r arm.BuildRequest) (arm.BuildReply, error) {
+	a.name, a.double, a.onGPU, a.precision = r.Arm, r.Precision == "fp64", r.Device != "cpu", r.Precision
+	a.weights = make([]float32, elements)
+	for i := range a.weights {
+		a.weights[i] = 0.3 + float32(i%7)/10
+	}
+	return arm.BuildReply{Inputs: []tensor.Spec{images()}, WeightsLength: int64(len(a.file())), Task: "classify", Size: "s", ImgSize: 8}, nil
+}
+
+func images() tensor.Spec {
+	return tensor.Spec{Name: "images", DType: tensor.Float32, Sizes: []int64{1, 3, 8, 8}}
+}
+
+// file is the weights file.
+func (a *fakeArm) file() []byte {
+	file, err := safetensors.Encode([]safetensors.Tensor{{Spec: weight, Data: floats(a.weights)}}, nil)
+	if err != nil {
+		panic(err)
+	}
+	return file
+}
+
+func floats(values []float32) []byte {
+	var b []byte
+	for _, x := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+func parse(b []byte) []float32 {
+	values := make([]float32, len(b)/4)
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return values
+}
+
+func (a *fakeArm) Record(_ context.Context, inputs arm.Bank) (arm.RecordReply, error) {
+	a.steps++
+	alpha := int64(1)
+	if a.scalarFromStep {
+		alpha = int64(a.steps)
+	}
+	if x := parse(a.at(inputs[0].Region)); a.branchOnInput && x[0] > 0.55 {
+		alpha = 2
+	}
+	r := fakeRecording(alpha)
+	if a.onGPU {
+		r.Header.DeviceType = "cuda"
+	}
+	r.Header.Precision = a.precision
+	if a.otherPrecision {
+		r.Header.Precision = "fp16"
+	}
+	var err error
+	if a.recorded, err = recording.Encode(r); err != nil {
+		return arm.RecordReply{}, err
+	}
+	return arm.RecordReply{RecordingLength: int64(len(a.recorded)), WeightsLength: int64(len(a.file())), Outputs: a.specs()}, nil
+}
+
+func fakeRecording(alpha int64) *recording.Recording {
+	sizes, strides := []int64{1, 3, 8, 8}, []int64{192, 64, 8, 1}
+	value := func(storage int) recording.Value {
+		return recording.Value{Storage: storage, DType: tensor.Float32, Sizes: sizes, Strides: strides, Alignment: 512}
+	}
+	storage := func(role recording.Role, name string) recording.Storage {
+		return recording.Storage{Bytes: 4 * elements, Role: role, Name: name, DType: tensor.Float32}
+	}
+	of := func(name string, value int) recording.Argument {
+		return recording.Argument{Name: name, Kind: recording.ValueOf, Value: value}
+	}
+	return &recording.Recording{
+		Header: recording.Header{Family: "fake", Size: "s", Task: "classify", Mode: "predict", Precision: "fp32", Profile: "exact-1",
+			DeviceType: "cpu", ImgSize: 8, Batch: 1},
+		Storages: []recording.Storage{storage(recording.Input, "images"), storage(recording.Parameter, "weight"),
+			storage(recording.Output, ""), storage(recording.Output, "")},
+		Values: []recording.Value{value(0), value(1), value(2), value(3)},
+		Operations: []recording.Operation{
+			{Name: "aten::relu", Arguments: []recording.Argument{of("self", 0)}, Results: []recording.Argument{of("", 2)}, Module: "stem"},
+			{Name: "aten::mul.Tensor", Arguments: []recording.Argument{of("self", 2), of("other", 1), {Name: "alpha", Kind: recording.Integer, Int: alpha}},
+				Results: []recording.Argument{of("", 3)}, Module: "head", Source: "fake.py:7"},
+		},
+		Inputs:  []recording.Named{{Name: "images", Value: 0}},
+		Outputs: []recording.Named{{Name: "features", Value: 2}, {Name: "logits", Value: 3}},
+	}
+}
+
+func (a *fakeArm) Export(_ context.Context, r arm.ExportRequest) error {
+	switch r.What {
+	case arm.TheRecording:
+		copy(a.at(r.Region), a.recorded)
+	case arm.TheWeights:
+		copy(a.at(r.Region), a.file())
+	}
+	return nil
+}
+
+func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, error) {
+	if a.kind == "native" {
+		a.name, a.onGPU = r.Arm, r.Device != "host"
+		if a.refuses != nil {
+			return arm.LoadReply{}, a.refuses
+		}
+		if _, err := recording.Decode(a.at(r.Recording)); err != nil {
+			return arm.LoadReply{}, err
+		}
+	}
+	file, err := safetensors.Decode(a.at(r.Weights))
+	if err != nil {
+		return arm.LoadReply{}, err
+	}
+	w, ok := file.Get("weight")
+	if !ok {
+		return arm.LoadReply{}, errors.New("no weight")
+	}
+	a.weights = parse(w.Data)
+	return arm.LoadReply{Inputs: []tensor.Spec{images()}, Outputs: a.specs()}, nil
+}
+
+func (a *fakeArm) specs() []tensor.Spec {
+	d := tensor.Float32
+	if a.double {
+		d = tensor.Float64
+	}
+	sizes := []int64{1, 3, 8, 8}
+	if a.otherShape && a.kind == "native" {
+		sizes = []int64{3, 64}
+	}
+	return []tensor.Spec{{Name: "features", DType: d, Sizes: sizes}, {Name: "logits", DType: d, Sizes: sizes}}
+}
+
+func (a *fakeArm) Prepare(_ context.Context, r arm.PrepareRequest) (arm.PrepareReply, error) {
+	a.banks = r
+	if !r.CUDAGraph || a.notCaptured {
+		return arm.PrepareReply{}, nil
+	}
+	a.stats.Captures++
+	return arm.PrepareReply{Captured: true, Nodes: 2}, nil
+}
+
+// compute runs the model. traced is false for what a fused step alone gets wrong.
+func (a *fakeArm) compute(x []float32, traced bool) (features, logits []float32) {
+	if a.inputIgnored {
+		x = make([]float32, len(x))
+	}
+	for i := range x {
+		features = append(features, max(x[i], 0))
+		logits = append(logits, features[i]*a.weights[i])
+	}
+	if a.kind == "native" && a.native != nil && (!traced || a.nativeTrace) {
+		a.native(logits)
+	}
+	return features, logits
+}
+
+func (a *fakeArm) Step(_ context.Context, input, output int) error {
+	if a.kind == "native" && a.crash != nil {
+		return a.crash
+	}
+	a.steps++
+	x := parse(a.at(a.banks.Inputs[input][0].Region))
+	graph := a.banks.CUDAGraph
+	if graph {
+		a.countReplay()
+		if a.captured == nil {
+			a.captured = x
+		}
+		if a.stale {
+			x = a.captured
+		}
+	}
+	features, logits := a.compute(x, false)
+	switch {
+	case a.noise && !graph && a.kind == "reference" && !a.double:
+		logits[5] += float32(a.process)
+	case a.stateMoves && !graph:
+		logits[5] += float32(a.steps)
+	case graph && a.readsPoison && a.poisoned:
+		logits[0] = float32(math.NaN())
+	case graph && a.readsChurn && a.churned:
+		logits[0] += 1
+	}
+	if graph && a.notWritten {
+		return nil
+	}
+	a.write(output, features, logits)
+	if graph && a.leavesBankBehind {
+		for bank := range a.banks.Outputs {
+			a.write(bank, features, logits)
+		}
+	}
+	return nil
+}
+
+func (a *fakeArm) countReplay() {
+	switch {
+	case a.runsEagerly:
+		a.stats.EagerSteps++
+	case a.fallsBack:
+		a.stats.Fallbacks++
+		a.stats.FallbackReason = "capture failed"
+		a.stats.EagerSteps++
+	default:
+		a.stats.Replays++
+	}
+	if a.capturesAgain {
+		a.stats.Captures++
+	}
+	if !a.launchesNothing {
+		a.stats.Launches += 2
+	}
+}
+
+func (a *fakeArm) write(bank int, outputs ...[]float32) {
+	for i, values := range outputs {
+		data := floats(values)
+		if a.double {
+			data = nil
+			for _, x := range values {
+				data = binary.LittleEndian.AppendUint64(data, math.Float64bits(float64(x)))
+			}
+		}
+		copy(a.at(a.banks.Outputs[bank][i].Region), data)
+	}
+}
+
+func (a *fakeArm) Disturb(_ context.Context, r arm.DisturbRequest) error {
+	a.poisoned = a.poisoned || r.PoisonOutputs
+	a.churned = a.churned || r.Churn
+	return nil
+}
+
+func (a *fakeArm) Trace(_ context.Context, r arm.TraceRequest) (arm.TraceReply, error) {
+	features, logits := a.compute(parse(a.at(a.banks.Inputs[r.InputBank][0].Region)), true)
+	results := [][]byte{floats(features), floats(logits)}
+	var reply arm.TraceReply
+	for i, data := range results {
+		spec := tensor.Spec{DType: tensor.Float32, Sizes: []int64{1, 3, 8, 8}}
+		reply.Operations = append(reply.Operations, arm.OperationTrace{Operation: i, Digests: []string{digest.Tensor(spec, data)}})
+	}
+	if r.Want != nil {
+		copy(a.at(r.Want.Region), results[r.Want.Operation])
+	}
+	return reply, nil
+}
+
+func (a *fakeArm) Measure(_ context.Context, r arm.MeasureRequest) (arm.MeasureReply, error) {
+	return arm.MeasureReply{Milliseconds: slices.Repeat([]float64{1.5}, r.Iterations)}, nil
+}
+
+func (a *fakeArm) Stats(context.Context) (arm.Stats, error) { return a.stats, nil }
+
+// ulps adds n ULP to one logit.
+func ulps(n uint32) func([]float32) {
+	return func(logits []float32) { logits[7] = math.Float32frombits(math.Float32bits(logits[7]) + n) }
+}

@@ -1,0 +1,143 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"samebits/bridge/arm"
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/parity/gate"
+)
+
+// evidence is what the process of an arm showed.
+type evidence struct {
+	run    gate.Run // of a graph arm: its last replays
+	again  gate.Outputs
+	engage gate.Engagement
+	watch  *gate.Watch
+}
+
+// openReference builds the cell's model in a fresh process, with the weights that the recorder had.
+func (v *verification) openReference(ctx context.Context, name string) (*session, error) {
+	a, err := v.suite.Start.Reference(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{arm: a, name: name, probes: v.probes}
+	if err := v.build(ctx, s); err != nil {
+		a.Stop()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+func (v *verification) build(ctx context.Context, s *session) error {
+	built, err := s.arm.Build(ctx, v.cell.buildRequest(s.name))
+	if err != nil {
+		return err
+	}
+	weights, err := give(ctx, s.arm, v.recorded.Built)
+	if err != nil {
+		return err
+	}
+	loaded, err := s.arm.Load(ctx, arm.LoadRequest{Weights: weights, Device: v.cell.referenceDevice(), Arm: s.name})
+	if err != nil {
+		return err
+	}
+	outputs := v.recorded.Outputs
+	switch {
+	case len(loaded.Outputs) > 0:
+		outputs = loaded.Outputs
+	case s.name == arm.ReferenceFP64:
+		outputs = double(outputs)
+	}
+	return s.ready(ctx, built.Inputs, outputs, v.cell.Seed, s.name == arm.ReferenceGraph)
+}
+
+// double gives the outputs of the same model in double precision.
+func double(specs []tensor.Spec) []tensor.Spec {
+	wide := slices.Clone(specs)
+	for i := range wide {
+		if wide[i].DType.Float() {
+			wide[i].DType = tensor.Float64
+		}
+	}
+	return wide
+}
+
+// openNative loads the recording into a fresh process of the native engine.
+func (v *verification) openNative(ctx context.Context, name string, options ...recording.Setting) (*session, error) {
+	a, err := v.suite.Start.Native(ctx, v.environment[reference])
+	if err != nil {
+		return nil, err
+	}
+	s := &session{arm: a, name: name, probes: v.probes}
+	if err := v.load(ctx, s, options); err != nil {
+		a.Stop()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+func (v *verification) load(ctx context.Context, s *session, options []recording.Setting) error {
+	file, err := give(ctx, s.arm, v.recorded.File)
+	if err != nil {
+		return err
+	}
+	weights, err := give(ctx, s.arm, v.recorded.Weights)
+	if err != nil {
+		return err
+	}
+	loaded, err := s.arm.Load(ctx, arm.LoadRequest{Recording: file, Weights: weights, Device: v.cell.Device, Arm: s.name, Options: options})
+	if err != nil {
+		return err
+	}
+	if err := v.describe(ctx, s.arm, native); err != nil { // now that it has opened its device
+		return err
+	}
+	return s.ready(ctx, loaded.Inputs, loaded.Outputs, v.cell.Seed, s.name == arm.NativeGraph)
+}
+
+// eagerly runs every probe once, and the first once more.
+func (v *verification) eagerly(ctx context.Context, s *session) (evidence, error) {
+	run, err := s.all(ctx)
+	if err != nil {
+		return evidence{}, err
+	}
+	again, err := s.step(ctx, s.probes[0], 0)
+	return evidence{run: run, again: again}, err
+}
+
+// replays runs a graph arm over and over, with its outputs poisoned and memory churned before each replay, and holds each
+// result while the next is made.
+func (v *verification) replays(ctx context.Context, s *session, eager gate.Run) (evidence, error) {
+	e := evidence{run: gate.Run{}, watch: gate.NewWatch(eager)}
+	e.engage.Prepared = s.prepared
+	var err error
+	if e.engage.Before, err = s.arm.Stats(ctx); err != nil {
+		return e, err
+	}
+	var held gate.Outputs
+	var heldProbe string
+	for i, name := range rotation(s.probes, gate.MinReplays) {
+		if err := s.arm.Disturb(ctx, arm.DisturbRequest{PoisonOutputs: true, Churn: true}); err != nil {
+			return e, fmt.Errorf("%s: disturb: %w", s.name, err)
+		}
+		got, err := s.step(ctx, name, i%outputBanks)
+		if err != nil {
+			return e, err
+		}
+		e.engage.Steps++
+		if err := e.watch.Replayed(name, got); err != nil {
+			return e, err
+		}
+		if held != nil {
+			e.watch.Held(heldProbe, held, s.read((i+1)%outputBanks))
+		}
+		held, heldProbe, e.run[name] = got, name, got
+	}
+	e.engage.After, err = s.arm.Stats(ctx)
+	return e, err
+}

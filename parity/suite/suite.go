@@ -1,0 +1,209 @@
+// Package suite verifies cells: it runs every arm of a cell in a process of its own, hands all of them the same recording,
+// weights and inputs, and lets package gate judge what comes back. docs/architecture.md walks through one verification.
+package suite
+
+import (
+	"context"
+
+	"samebits/bridge/arm"
+	"samebits/bridge/digest"
+	"samebits/bridge/recording"
+	"samebits/parity/gate"
+	"samebits/parity/probe"
+	"samebits/parity/result"
+)
+
+// Suite verifies cells.
+type Suite struct {
+	Start  Starter
+	Timing Timing
+	// Keep is a folder for the recording, weights, inputs and outputs of every cell; empty: nothing is kept.
+	Keep string
+	// EngineBuild is the digest of the native plugin's program, for the environment of results.
+	EngineBuild string
+	// Progress is told before each part of the work; it may be nil.
+	Progress func(Event)
+}
+
+// Event says what the suite is doing.
+type Event struct {
+	Cell        Cell
+	Step, Steps int // from 1
+	What        string
+}
+
+// verification is the state of one cell's verification.
+type verification struct {
+	suite       *Suite
+	cell        Cell
+	probes      []string
+	recorded    Recorded
+	environment map[string][]recording.Setting // by side
+	eager       gate.Run                       // what the eager reference gave
+	result      result.Result
+	step        int
+}
+
+// The sides whose environments are recorded.
+const (
+	reference = "reference"
+	native    = "native"
+)
+
+// Verify verifies one cell. It always gives a result: what stopped it is in the verdict.
+func (s *Suite) Verify(ctx context.Context, cell Cell) result.Result {
+	v := s.begin(cell)
+	v.finish(ctx, v.run(ctx))
+	return v.result
+}
+
+func (s *Suite) begin(cell Cell) *verification {
+	return &verification{suite: s, cell: cell, probes: probe.Names(), result: cell.result(),
+		environment: map[string][]recording.Setting{}}
+}
+
+// run goes through the arms. It ends early, without an error, where a gate that failed leaves nothing to compare with.
+func (v *verification) run(ctx context.Context) error {
+	if err := v.record(ctx); err != nil || v.failed(gate.SameRecording) {
+		return err
+	}
+	if err := v.repeat(ctx); err != nil || v.failed(gate.Reproduces) {
+		return err
+	}
+	v.judge(gate.InputSeen, gate.JudgeInputSeen(v.eager, v.probes))
+	if v.failed(gate.InputSeen) {
+		return nil
+	}
+	if err := v.referenceGraph(ctx); err != nil {
+		return err
+	}
+	return v.native(ctx)
+}
+
+func (v *verification) progress(what string) {
+	v.step++
+	if v.suite.Progress != nil {
+		v.suite.Progress(Event{v.cell, v.step, Steps(v.cell), what})
+	}
+}
+
+// Steps is how many parts the work on a cell has.
+func Steps(Cell) int { return 6 } // recorder, eager twice, graph or double precision, native eager, native graph
+
+func (v *verification) judge(id gate.ID, f gate.Finding) {
+	if f.Outcome == gate.Failed && f.Reproduce == "" {
+		f.Reproduce = v.cell.command()
+	}
+	v.result.Gates[id] = f
+}
+
+// judgeArm adds the finding for one arm to a gate that is judged for each.
+func (v *verification) judgeArm(id gate.ID, name string, f gate.Finding) {
+	if f.Outcome == gate.Failed && f.Reproduce == "" {
+		f.Reproduce = v.cell.command()
+	}
+	arms := v.result.Gates[id].Arms
+	if arms == nil {
+		arms = map[string]gate.Finding{}
+	}
+	arms[name] = f
+	v.result.Gates[id] = gate.Sum(arms)
+}
+
+func (v *verification) failed(id gate.ID) bool { return v.result.Gates[id].Outcome == gate.Failed }
+
+// record makes the recording and judges SAME-RECORDING.
+func (v *verification) record(ctx context.Context) error {
+	v.progress("recording")
+	a, err := v.suite.Start.Reference(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.Stop()
+	r, err := startRecorder(ctx, a, v.cell, v.probes)
+	if err != nil {
+		return err
+	}
+	v.cell = r.got.Cell
+	v.fillIn()
+	if err := v.describe(ctx, a, reference); err != nil {
+		return err
+	}
+	if err := r.first(ctx); err != nil {
+		return err
+	}
+	v.recorded = r.got
+	if err := v.recorded.check(); err != nil {
+		return err
+	}
+	v.result.Digests.Recording = v.recorded.Recording.Digest
+	v.result.Digests.Weights = digest.Bytes(v.recorded.Weights)
+	if v.result.Digests.Inputs, err = v.recorded.inputDigests(v.probes); err != nil {
+		return err
+	}
+	finding, err := r.again(ctx)
+	if err != nil {
+		return err
+	}
+	v.judge(gate.SameRecording, finding)
+	return v.keepRecorded()
+}
+
+// fillIn puts the family's own size, task and image size into the result.
+func (v *verification) fillIn() {
+	filled := v.cell.result()
+	r := &v.result
+	r.Size, r.Task, r.ImgSize, r.Batch, r.Reproduce = filled.Size, filled.Task, filled.ImgSize, filled.Batch, filled.Reproduce
+}
+
+// repeat runs the eager reference in two fresh processes and judges REPRODUCES.
+func (v *verification) repeat(ctx context.Context) error {
+	var both [2]gate.Repetition
+	for i := range both {
+		v.progress([]string{"reference-eager", "reference-eager again"}[i])
+		s, err := v.openReference(ctx, arm.ReferenceEager)
+		if err != nil {
+			return err
+		}
+		e, err := v.eagerly(ctx, s)
+		if err == nil && i == 1 {
+			err = v.measure(ctx, s)
+		}
+		s.arm.Stop()
+		if err != nil {
+			return err
+		}
+		both[i] = gate.Repetition{Run: e.run, Again: v.probes[0], Last: e.again}
+	}
+	v.eager = both[0].Run
+	finding, err := gate.JudgeReproduces(both[0], both[1], v.probes)
+	if err != nil {
+		return err
+	}
+	v.judge(gate.Reproduces, finding)
+	return v.took(arm.ReferenceEager, v.eager)
+}
+
+// took notes that an arm ran, and what it gave.
+func (v *verification) took(name string, run gate.Run) error {
+	v.result.Arms = append(v.result.Arms, name)
+	if v.result.Digests.Outputs == nil {
+		v.result.Digests.Outputs = map[string]map[string]map[string]string{}
+	}
+	digests := map[string]map[string]string{}
+	for _, probe := range v.probes {
+		digests[probe] = run[probe].Digests()
+	}
+	v.result.Digests.Outputs[name] = digests
+	return v.keepRun(name, run)
+}
+
+// measure times an arm that is ready, at the end of its process.
+func (v *verification) measure(ctx context.Context, s *session) error {
+	t, err := v.suite.Timing.measure(ctx, s)
+	if err != nil {
+		return err
+	}
+	v.result.Timings[s.name] = t
+	return nil
+}

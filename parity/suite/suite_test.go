@@ -1,0 +1,289 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"samebits/bridge/arm"
+	"samebits/bridge/diag"
+	"samebits/bridge/digest"
+	"samebits/bridge/host"
+	"samebits/parity/gate"
+	"samebits/parity/result"
+)
+
+func verify(t *testing.T, f faults, device string) (result.Result, *fakeStarter) {
+	t.Helper()
+	start := &fakeStarter{faults: f}
+	s := &Suite{Start: start, Timing: DefaultTiming(), EngineBuild: "e0"}
+	r := s.Verify(t.Context(), Cell{Family: "fake", Precision: "fp32", Profile: "exact-1", Device: device})
+	if start.alive != 0 {
+		t.Errorf("%d processes were left behind", start.alive)
+	}
+	return r, start
+}
+
+// Every gate must refuse its fault with its own reason, and the healthy twin must pass.
+func TestFaults(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		faults  faults
+		gate    gate.ID
+		reason  gate.Reason
+		verdict result.Verdict
+		arm     string // whose finding it is, of a gate that is judged for each
+	}{
+		{"eager differs from process to process", faults{noise: true}, gate.Reproduces, gate.EagerNoise, result.EagerNoise, ""},
+		{"eager differs from step to step", faults{stateMoves: true}, gate.Reproduces, gate.StateMoved, result.EagerNoise, ""},
+		{"the input is ignored", faults{inputIgnored: true}, gate.InputSeen, gate.InputNotSeen, result.Refused, ""},
+		{"a branch on the input", faults{branchOnInput: true}, gate.SameRecording, gate.RecordingChangesWithInput, result.Refused, ""},
+		{"a scalar of the step", faults{scalarFromStep: true}, gate.SameRecording, gate.RecordingChangesWithStep, result.Refused, ""},
+		{"a stale graph", faults{stale: true}, gate.NotStale, gate.StaleOutput, result.Differs, arm.ReferenceGraph},
+		{"a stale graph differs, too", faults{stale: true}, gate.Replay, gate.OutputDiffers, result.Differs, arm.NativeGraph},
+		{"outputs are not written", faults{notWritten: true}, gate.Replay, gate.OutputNotWritten, result.Differs, arm.ReferenceGraph},
+		{"an older result is overwritten", faults{leavesBankBehind: true}, gate.Replay, gate.OutputOverwritten, result.Differs, arm.NativeGraph},
+		{"poison is read", faults{readsPoison: true}, gate.Replay, gate.OutputDiffers, result.Differs, arm.NativeGraph},
+		{"freed memory is read", faults{readsChurn: true}, gate.Replay, gate.OutputDiffers, result.Differs, arm.ReferenceGraph},
+		{"nothing is captured", faults{notCaptured: true}, gate.Engaged, gate.NotCaptured, result.Refused, arm.ReferenceGraph},
+		{"steps fall back", faults{fallsBack: true}, gate.Engaged, gate.FellBack, result.Refused, arm.NativeGraph},
+		{"steps run eagerly", faults{runsEagerly: true}, gate.Engaged, gate.NotReplayed, result.Refused, arm.NativeGraph},
+		{"graphs are captured again", faults{capturesAgain: true}, gate.Engaged, gate.CapturedAgain, result.Refused, arm.NativeGraph},
+		{"replays launch nothing", faults{launchesNothing: true}, gate.Engaged, gate.NotLaunched, result.Refused, arm.NativeGraph},
+		{"native is off by an ULP", faults{native: ulps(1), nativeTrace: true}, gate.Native, gate.NativeDiffers, result.Differs, arm.NativeEager},
+		{"native gives another shape", faults{otherShape: true}, gate.Native, gate.OutputsOfOtherShape, result.Differs, arm.NativeEager},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, _ := verify(t, c.faults, "cuda:0")
+			f := r.Gates[c.gate]
+			if c.arm != "" {
+				f = f.Arms[c.arm]
+			}
+			if f.Outcome != gate.Failed || f.Reason != c.reason {
+				t.Errorf("gate %s: %s %s %s", c.gate, f.Outcome, f.Reason, f.Detail)
+			}
+			if f.Detail == "" || !strings.HasPrefix(f.Reproduce, "parity ") {
+				t.Errorf("detail %q, reproduce %q", f.Detail, f.Reproduce)
+			}
+			if r.Verdict != c.verdict || r.Verdict.Exit() == 0 {
+				t.Errorf("verdict %s: %s", r.Verdict, r.Summary)
+			}
+			if len(r.Gates) != len(gate.Order()) {
+				t.Errorf("%d gates", len(r.Gates))
+			}
+		})
+	}
+}
+
+func TestExact(t *testing.T) {
+	r, start := verify(t, faults{}, "cuda:0")
+	if r.Verdict != result.Exact || r.Reason != "" {
+		t.Fatalf("verdict %s: %s %s", r.Verdict, r.Reason, r.Summary)
+	}
+	arms := []string{arm.ReferenceEager, arm.ReferenceGraph, arm.NativeEager, arm.NativeGraph}
+	if !slices.Equal(r.Arms, arms) {
+		t.Errorf("arms %v", r.Arms)
+	}
+	if start.processes != 6 {
+		t.Errorf("%d processes instead of 6 fresh ones", start.processes)
+	}
+	for _, id := range gate.Order() {
+		if f := r.Gates[id]; f.Outcome != gate.Passed {
+			t.Errorf("gate %s: %s %s", id, f.Outcome, f.Detail)
+		}
+	}
+	for _, name := range arms {
+		if r.Timings[name].MedianMS != 1.5 || r.Timings[name].Iterations < 5 {
+			t.Errorf("%s took %+v", name, r.Timings[name])
+		}
+		if len(r.Digests.Outputs[name]) != 3 || len(r.Digests.Outputs[name]["photo"]) != 2 {
+			t.Errorf("%s has digests %v", name, r.Digests.Outputs[name])
+		}
+	}
+	if r.Size != "s" || r.Task != "classify" || r.ImgSize != 8 || r.Batch != 1 {
+		t.Errorf("the family's own size, task and image size are missing: %+v", r)
+	}
+	for key, want := range map[string]string{"cudnn": "9.19", "reference.side": "reference", "native.side": "native",
+		"native_only": "yes", "engine_build": "e0"} {
+		if got := r.Environment[key]; got != want {
+			t.Errorf("environment %s: %q instead of %q", key, got, want)
+		}
+	}
+	replays := r.Gates[gate.Replay].Arms[arm.NativeGraph].Figures.(gate.ReplayFigures)
+	for _, probe := range []string{"noise", "twin", "photo"} {
+		if replays.Replays[probe] < 5 {
+			t.Errorf("%d replays of probe %s", replays.Replays[probe], probe)
+		}
+	}
+}
+
+func TestCulprit(t *testing.T) {
+	r, start := verify(t, faults{native: ulps(3), nativeTrace: true}, "cuda:0")
+	f := r.Gates[gate.Native].Arms[arm.NativeEager]
+	c, ok := f.Figures.(gate.NativeFigures).First.(*Culprit)
+	if !ok {
+		t.Fatalf("no culprit: %s", f.Detail)
+	}
+	if c.Operation != 1 || c.Module != "head" || c.Source != "fake.py:7" || c.Probe != "noise" || c.Reference == c.Native {
+		t.Errorf("culprit %+v", c)
+	}
+	if c.Bits.MaxULP != 3 || c.Bits.Different != 1 || c.Bits.FirstIndex != 7 {
+		t.Errorf("bits %+v", c.Bits)
+	}
+	if len(c.Operands) != 2 || c.Operands[0].From != "operation 0, aten::relu" || c.Operands[0].Reference == "" ||
+		c.Operands[0].Reference != c.Operands[0].Native || c.Operands[1].From != "parameter weight" {
+		t.Errorf("operands %+v", c.Operands)
+	}
+	want := "parity trace fake --size s --task classify --imgsz 8 --batch 1 --precision fp32 --profile exact-1 --seed 0 --device cuda:0 --probe noise"
+	if f.Reproduce != want {
+		t.Errorf("reproduce: %s", f.Reproduce)
+	}
+	if start.processes != 8 {
+		t.Errorf("%d processes: a trace takes two more", start.processes)
+	}
+	if !strings.Contains(r.Summary, "aten::mul.Tensor") {
+		t.Errorf("summary: %s", r.Summary)
+	}
+	found, err := (&Suite{Start: &fakeStarter{faults: faults{native: ulps(3), nativeTrace: true}}}).Trace(t.Context(), fakeCell("cuda:0"), "photo")
+	if err != nil || found == nil || found.Probe != "photo" || found.Operation != 1 {
+		t.Errorf("trace: %+v, %v", found, err)
+	}
+}
+
+// A fault of a fusion is not there when operations are run one by one.
+func TestCulpritOfFusion(t *testing.T) {
+	r, _ := verify(t, faults{native: ulps(1)}, "cuda:0")
+	f := r.Gates[gate.Native].Arms[arm.NativeEager]
+	if f.Figures.(gate.NativeFigures).First != nil || !strings.Contains(f.Detail, "fusions") {
+		t.Errorf("detail: %s", f.Detail)
+	}
+}
+
+func fakeCell(device string) Cell {
+	return Cell{Family: "fake", Precision: "fp32", Profile: "exact-1", Device: device}
+}
+
+func TestHost(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		faults  faults
+		verdict result.Verdict
+		reason  gate.Reason
+	}{
+		{"the same bits", faults{}, result.Consistent, ""},
+		{"another rounding", faults{native: ulps(1)}, result.Consistent, ""},
+		{"far off", faults{native: ulps(1 << 12)}, result.Differs, gate.RoundingWorse},
+		{"graph differs from eager", faults{readsChurn: true}, result.Differs, gate.OutputDiffers},
+		{"a number is lost", faults{native: ulps(0x7fc00000)}, result.Differs, gate.RoundingWorse},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, start := verify(t, c.faults, HostDevice)
+			if r.Verdict != c.verdict || r.Reason != c.reason {
+				t.Fatalf("%s %s: %s", r.Verdict, r.Reason, r.Summary)
+			}
+			if !slices.Equal(r.Arms, []string{arm.ReferenceEager, arm.NativeEager, arm.NativeGraph}) || start.processes != 6 {
+				t.Errorf("arms %v, %d processes", r.Arms, start.processes)
+			}
+			if f := r.Gates[gate.Engaged].Arms[arm.ReferenceGraph]; f.Outcome != gate.Skipped || f.Reason != gate.NoGPU {
+				t.Errorf("reference-graph: %+v", f)
+			}
+			if r.Verdict == result.Consistent {
+				if f := r.Gates[gate.Native]; f.Outcome != gate.Rounding {
+					t.Errorf("NATIVE: %s", f.Outcome)
+				}
+				if !strings.Contains(r.Summary, "only a GPU can prove it exact") {
+					t.Errorf("summary: %s", r.Summary)
+				}
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	unknown := diag.Problems{{Reason: "UNKNOWN_OPERATION", Summary: "no aten::foo", Path: "operations[1]"},
+		{Reason: "UNKNOWN_OPERATION", Summary: "no aten::bar", Path: "operations[2]"}}
+	refusal := func(code codes.Code, ps diag.Problems) error {
+		return &host.CallError{Plugin: "predictor", Call: "Load", Code: code, Problems: ps}
+	}
+	for _, c := range []struct {
+		name    string
+		faults  faults
+		verdict result.Verdict
+		reason  gate.Reason
+	}{
+		{"unknown operations", faults{refuses: refusal(codes.InvalidArgument, unknown)}, result.Refused, "UNKNOWN_OPERATION"},
+		{"not implemented", faults{refuses: refusal(codes.Unimplemented, unknown)}, result.Refused, "UNKNOWN_OPERATION"},
+		{"broken inside", faults{refuses: refusal(codes.Internal, diag.Problems{{Reason: "INTERNAL", Summary: "oops"}})}, result.Broken, "INTERNAL"},
+		{"out of memory", faults{refuses: refusal(codes.ResourceExhausted, diag.Problems{{Reason: "OUT_OF_MEMORY"}})}, result.Broken, "OUT_OF_MEMORY"},
+		{"crash", faults{crash: &host.Error{Reason: host.ReasonCrashed, Plugin: "predictor", Summary: "ended"}}, result.Broken, host.ReasonCrashed},
+		{"no words", faults{crash: errors.New("the disk is full")}, result.Broken, "BROKEN"},
+		{"another recording", faults{otherPrecision: true}, result.Refused, "WRONG_RECORDING"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, _ := verify(t, c.faults, "cuda:0")
+			if r.Verdict != c.verdict || r.Reason != c.reason || len(r.Problems) == 0 {
+				t.Errorf("%s %s: %s, %v", r.Verdict, r.Reason, r.Summary, r.Problems)
+			}
+			if f := r.Gates[gate.Native]; f.Outcome != gate.Skipped || f.Reason != gate.NotReached {
+				t.Errorf("NATIVE: %+v", f)
+			}
+		})
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	start := &fakeStarter{}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &Suite{Start: start, Timing: DefaultTiming(), Progress: func(e Event) {
+		if e.Step == 3 {
+			start.crash = context.Canceled
+			cancel()
+		}
+	}}
+	r := s.Verify(ctx, fakeCell("cuda:0"))
+	if r.Verdict != result.Broken || r.Reason != "INTERRUPTED" || start.alive != 0 {
+		t.Errorf("%s %s, %d processes alive", r.Verdict, r.Reason, start.alive)
+	}
+}
+
+func TestKeep(t *testing.T) {
+	dir := t.TempDir()
+	s := &Suite{Start: &fakeStarter{}, Timing: DefaultTiming(), Keep: dir}
+	r := s.Verify(t.Context(), fakeCell("cuda:0"))
+	if r.Verdict != result.Exact {
+		t.Fatal(r.Summary)
+	}
+	cell := filepath.Join(dir, "classify-fake-s-8-b1-predict-fp32-cuda")
+	for path, want := range map[string]string{
+		"recording.pb":                     r.Digests.Recording,
+		"weights.safetensors":              r.Digests.Weights,
+		"inputs/twin/images.tensor":        r.Digests.Inputs["twin"]["images"],
+		"native-graph/photo/logits.tensor": r.Digests.Outputs[arm.NativeGraph]["photo"]["logits"],
+	} {
+		data, err := os.ReadFile(filepath.Join(cell, path))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got := digest.Bytes(data); got != want { // what b3sum prints
+			t.Errorf("%s: %s instead of %s", path, got, want)
+		}
+	}
+	list, err := os.ReadFile(filepath.Join(cell, "recording.txt"))
+	if err != nil || !strings.Contains(string(list), "    1  aten::mul.Tensor(self float32[1,3,8,8]") || !strings.Contains(string(list), "# head fake.py:7") {
+		t.Errorf("%v\n%s", err, list)
+	}
+}
+
+func TestRotation(t *testing.T) {
+	order := rotation([]string{"A", "B", "C"}, 5)
+	if got := strings.Join(order, ""); got != "ABCBACABCBACABC" {
+		t.Errorf("order %s", got)
+	}
+}

@@ -1,0 +1,176 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"samebits/bridge/arm"
+	"samebits/bridge/diag"
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/parity/compare"
+	"samebits/parity/gate"
+)
+
+// Culprit is the first operation whose result differs between the eager reference and the native engine.
+type Culprit struct {
+	Probe     string           `json:"probe"`
+	Operation int              `json:"operation"` // index in the recording
+	Of        int              `json:"of"`        // number of operations
+	Result    int              `json:"result"`    // index over the operation's result tensors
+	Signature string           `json:"signature"`
+	Module    string           `json:"module"`
+	Source    string           `json:"source"`
+	Reference string           `json:"reference"` // digest
+	Native    string           `json:"native"`    // digest
+	Operands  []Operand        `json:"operands"`
+	Bits      *compare.Figures `json:"bits,omitempty"`
+}
+
+// Operand is a tensor that the operation took, as each side had it. Digests are empty for weights and for tensors that a
+// side never made.
+type Operand struct {
+	Argument  string `json:"argument"`
+	Value     string `json:"value"` // dtype and sizes
+	From      string `json:"from"`  // the operation or the storage that it comes from
+	Reference string `json:"reference,omitempty"`
+	Native    string `json:"native,omitempty"`
+}
+
+func (c *Culprit) String() string {
+	s := fmt.Sprintf("operation %d of %d, %s", c.Operation, c.Of, c.Signature)
+	if c.Module != "" {
+		s += " in " + c.Module
+	}
+	if c.Bits != nil {
+		s += ": " + c.Bits.String()
+	}
+	return s
+}
+
+// blame adds the first operation that differs to a finding of NATIVE.
+func (v *verification) blame(ctx context.Context, f *gate.Finding) error {
+	figures := f.Figures.(gate.NativeFigures)
+	name := figures.Differences[0].Probe
+	f.Reproduce = "parity trace " + v.cell.Flags() + " --probe " + name
+	culprit, err := v.trace(ctx, name)
+	if err != nil {
+		return err
+	}
+	if culprit == nil {
+		f.Detail += "; traced one by one, all operations agree: look at fusions and at how outputs are copied"
+		return nil
+	}
+	figures.First = culprit
+	f.Figures = figures
+	f.Detail += "; first at " + culprit.String()
+	return nil
+}
+
+// trace runs one step on both sides, one operation after the other, and finds the first result that differs.
+func (v *verification) trace(ctx context.Context, probe string) (*Culprit, error) {
+	eager, err := v.openReference(ctx, arm.ReferenceEager)
+	if err != nil {
+		return nil, err
+	}
+	defer eager.arm.Stop()
+	engine, err := v.openNative(ctx, arm.NativeEager)
+	if err != nil {
+		return nil, err
+	}
+	defer engine.arm.Stop()
+	return compareTraces(ctx, v.recorded.Recording, eager, engine, probe)
+}
+
+func compareTraces(ctx context.Context, rec *recording.Recording, eager, engine *session, probe string) (*Culprit, error) {
+	bank := eager.bankOf(probe)
+	var traces [2][]arm.OperationTrace
+	for i, s := range []*session{eager, engine} {
+		reply, err := s.arm.Trace(ctx, arm.TraceRequest{InputBank: bank})
+		if err != nil {
+			return nil, fmt.Errorf("%s: trace: %w", s.name, err)
+		}
+		if len(reply.Operations) != len(rec.Operations) {
+			return nil, fmt.Errorf("%s: traced %d operations of %d", s.name, len(reply.Operations), len(rec.Operations))
+		}
+		traces[i] = reply.Operations
+	}
+	for i := range rec.Operations {
+		want, got := traces[0][i].Digests, traces[1][i].Digests
+		for j := range min(len(want), len(got)) {
+			if want[j] == got[j] || want[j] == "" || got[j] == "" {
+				continue
+			}
+			c := describe(rec, traces, i, j)
+			c.Probe = probe
+			bits, err := fetch(ctx, rec, eager, engine, bank, i, j)
+			c.Bits = bits
+			return c, err
+		}
+	}
+	return nil, nil
+}
+
+// describe says what the operation is and what it was given.
+func describe(rec *recording.Recording, traces [2][]arm.OperationTrace, at, result int) *Culprit {
+	o := &rec.Operations[at]
+	c := &Culprit{Operation: at, Of: len(rec.Operations), Result: result, Signature: rec.Signature(o), Module: o.Module,
+		Source: o.Source, Reference: traces[0][at].Digests[result], Native: traces[1][at].Digests[result], Operands: []Operand{}}
+	for i := range o.Arguments {
+		for _, value := range recording.Values(o.Arguments[i:i+1], nil) {
+			operand := Operand{Argument: o.Arguments[i].Name, Value: rec.Values[value].String()}
+			storage := rec.Storages[rec.Values[value].Storage]
+			operand.From = fmt.Sprintf("%v %s", storage.Role, storage.Name)
+			for before := at - 1; before >= 0; before-- {
+				if j := slices.Index(recording.Values(rec.Operations[before].Results, nil), value); j >= 0 {
+					operand.From = fmt.Sprintf("operation %d, %s", before, rec.Operations[before].Name)
+					operand.Reference, operand.Native = digestAt(traces[0][before], j), digestAt(traces[1][before], j)
+					break
+				}
+			}
+			c.Operands = append(c.Operands, operand)
+		}
+	}
+	return c
+}
+
+func digestAt(t arm.OperationTrace, i int) string {
+	if i < len(t.Digests) {
+		return t.Digests[i]
+	}
+	return ""
+}
+
+// fetch copies one result out of both sides and compares it.
+func fetch(ctx context.Context, rec *recording.Recording, eager, engine *session, bank, at, result int) (*compare.Figures, error) {
+	v := &rec.Values[recording.Values(rec.Operations[at].Results, nil)[result]]
+	spec := tensor.Spec{DType: v.DType, Sizes: v.Sizes}
+	var sides [2][]byte
+	for i, s := range []*session{eager, engine} {
+		region, data, err := s.arm.Alloc(ctx, spec.Bytes())
+		if err != nil {
+			return nil, err
+		}
+		_, err = s.arm.Trace(ctx, arm.TraceRequest{InputBank: bank, Want: &arm.Wanted{Operation: at, Result: result, Region: region}})
+		if err != nil {
+			return nil, fmt.Errorf("%s: fetch a result of operation %d: %w", s.name, at, err)
+		}
+		sides[i] = data[:spec.Bytes()]
+	}
+	bits, err := compare.Bits(v.DType, sides[0], sides[1])
+	return &bits, err
+}
+
+// Trace records a cell and compares its operations one by one on a probe. It gives nil if all agree.
+func (s *Suite) Trace(ctx context.Context, cell Cell, probe string) (*Culprit, error) {
+	v := s.begin(cell)
+	if !slices.Contains(v.probes, probe) {
+		return nil, diag.New("UNKNOWN_PROBE", "", "no probe %q; there are %v", probe, v.probes)
+	}
+	if err := v.record(ctx); err != nil {
+		return nil, err
+	}
+	v.progress("tracing")
+	return v.trace(ctx, probe)
+}

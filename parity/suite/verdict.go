@@ -1,0 +1,100 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+
+	"samebits/bridge/arm"
+	"samebits/bridge/diag"
+	"samebits/bridge/host"
+	"samebits/parity/gate"
+	"samebits/parity/result"
+)
+
+// finish writes the verdict, and marks the gates that were not reached.
+func (v *verification) finish(ctx context.Context, err error) {
+	r := &v.result
+	for _, id := range gate.Order() {
+		if _, judged := r.Gates[id]; !judged {
+			r.Gates[id] = gate.Skip(gate.NotReached, "")
+		}
+	}
+	r.Environment = v.mergedEnvironment()
+	if err != nil {
+		verdict, problems := Classify(ctx, err)
+		r.Verdict, r.Problems = verdict, result.Problems(problems)
+		r.Reason, r.Summary = gate.Reason(problems[0].Reason), problems[0].Summary
+		if n := len(problems); n > 1 {
+			r.Summary += fmt.Sprintf(" (and %d more)", n-1)
+		}
+		return
+	}
+	r.Verdict, r.Reason, r.Summary = v.verdict()
+}
+
+// verdict sums up the gates. Refusals come first: what they doubt, no later gate can prove.
+func (v *verification) verdict() (result.Verdict, gate.Reason, string) {
+	words := map[gate.ID]result.Verdict{gate.SameRecording: result.Refused, gate.Reproduces: result.EagerNoise,
+		gate.InputSeen: result.Refused, gate.Engaged: result.Refused}
+	for _, id := range gate.Order() {
+		f := v.result.Gates[id]
+		if f.Outcome != gate.Failed {
+			continue
+		}
+		word, special := words[id]
+		if !special {
+			word = result.Differs
+		}
+		return word, f.Reason, fmt.Sprintf("%s: %s", id, f.Detail)
+	}
+	outputs := len(v.recorded.Outputs)
+	same := fmt.Sprintf("%d probes, %d outputs", len(v.probes), outputs)
+	if v.cell.OnGPU() {
+		return result.Exact, "", fmt.Sprintf("%s give the same bits (%s)", strings.Join(v.result.Arms, ", "), same)
+	}
+	return result.Consistent, "", fmt.Sprintf("native-graph gives native-eager's bits (%s); against double precision, "+
+		"native's error is at most %.2f times PyTorch's; only a GPU can prove it exact", same, v.worstRounding())
+}
+
+// worstRounding is the largest ratio of native's largest error to PyTorch's.
+func (v *verification) worstRounding() float64 {
+	worst := 0.0
+	for _, f := range v.result.Gates[gate.Native].Arms {
+		figures, _ := f.Figures.(gate.RoundingFigures)
+		for _, o := range figures.Outputs {
+			if base := max(o.Reference.Max, o.Floor); base > 0 {
+				worst = max(worst, o.Native.Max/base)
+			}
+		}
+	}
+	return worst
+}
+
+// Classify says whether an error is a refusal, which says something of the cell, or a break, which says something of this
+// machine, and gives its problems: at least one.
+func Classify(ctx context.Context, err error) (result.Verdict, diag.Problems) {
+	problems, known := diag.Of(err)
+	if !known || len(problems) == 0 {
+		problems = diag.Problems{{Reason: "BROKEN", Summary: err.Error()}}
+	}
+	var gone *host.Error
+	var refused *host.CallError
+	switch {
+	case ctx.Err() != nil:
+		return result.Broken, diag.Problems{{Reason: "INTERRUPTED", Summary: "interrupted before the cell was finished"}}
+	case errors.As(err, &gone), errors.Is(err, arm.ErrOutOfMemory):
+		return result.Broken, problems
+	case errors.As(err, &refused):
+		if refused.Code == codes.InvalidArgument || refused.Code == codes.Unimplemented {
+			return result.Refused, problems
+		}
+		return result.Broken, problems
+	case known:
+		return result.Refused, problems
+	}
+	return result.Broken, problems
+}
