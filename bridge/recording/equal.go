@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Difference is one place where two recordings differ.
@@ -142,9 +143,12 @@ func (c *comparison) argument(path string, a, b *Argument) {
 
 func (c *comparison) shown(path string, a, b *Argument) {
 	show := func(r *Recording, x *Argument) string {
-		o := Operation{Arguments: []Argument{*x}}
-		s := r.Signature(&o)
-		return s[len("(") : len(s)-len(") -> nothing")]
+		var b strings.Builder
+		if x.Name != "" {
+			b.WriteString(x.Name + " ")
+		}
+		r.write(&b, x)
+		return b.String()
 	}
 	c.differ(path, show(c.a, a), show(c.b, b))
 }

@@ -1,0 +1,93 @@
+package recording_test
+
+import (
+	"slices"
+	"testing"
+
+	"samebits/bridge/recording"
+	"samebits/bridge/recording/recordingtest"
+	"samebits/bridge/tensor"
+)
+
+func TestEqualFinds(t *testing.T) {
+	const where = " (aten::add.Tensor in block at tiny/block.py:7)"
+	for _, c := range []struct {
+		name  string
+		spoil func(*recording.Recording)
+		want  []string
+	}{
+		{"nothing", func(r *recording.Recording) { r.Header.Seed, r.Header.Environment = 2, nil }, nil},
+		{"alignment on the CPU", func(r *recording.Recording) { r.Values[0].Alignment = 64 }, nil},
+		{"scalar", func(r *recording.Recording) { r.Operations[4].Arguments[2].Int = 2 },
+			[]string{"operations[4].arguments[2]: alpha 1 and alpha 2" + where}},
+		{"integer and real of one value", func(r *recording.Recording) { r.Operations[4].Arguments[2] = recordingtest.Real("alpha", 1) },
+			[]string{"operations[4].arguments[2]: alpha 1 and alpha 1.0" + where}},
+		{"scalar in a list", func(r *recording.Recording) { r.Operations[5].Arguments[1].Items[0].Int = 2 },
+			[]string{"operations[5].arguments[1].list[0]: 1 and 2 (aten::view in block at tiny/block.py:7)"}},
+		{"length of a list", func(r *recording.Recording) { r.Operations[5].Arguments[1] = recordingtest.Ints("size", 256) },
+			[]string{"operations[5].arguments[1]: size [1,256] and size [256] (aten::view in block at tiny/block.py:7)"}},
+		{"another operand", func(r *recording.Recording) { r.Operations[4].Arguments[1].Value = 7 },
+			[]string{"operations[4].arguments[1]: value 12 on storage 12, float32[1,4,8,8], aligned to 512 and " +
+				"value 7 on storage 7, float32[1,4,8,8], aligned to 512" + where}},
+		{"one more operation", func(r *recording.Recording) { r.Operations = append(r.Operations, r.Operations[2]) },
+			[]string{"operations[6]: the end and aten::relu_(self float32[1,4,8,8]) -> float32[1,4,8,8] in block at tiny/block.py:7"}},
+		{"a branch", func(r *recording.Recording) { r.Operations = slices.Delete(r.Operations, 2, 3) },
+			[]string{"operations[2]: aten::relu_(self float32[1,4,8,8]) -> float32[1,4,8,8] in block at tiny/block.py:7 and " +
+				"aten::convolution(input float32[1,3,8,8], weight float32[4,3,1,1], bias float32[4], stride [1,1], padding [0,0], " +
+				"dilation [1,1], transposed false, output_padding [0,0], groups 1) -> float32[1,4,8,8] in block at tiny/block.py:7"}},
+		{"header", func(r *recording.Recording) { r.Header.Precision, r.Header.Batch = "bf16", 2 },
+			[]string{`header.precision: "fp32" and "bf16"`, "header.batch: 1 and 2"}},
+		{"outputs", func(r *recording.Recording) { r.Outputs[0].Name = "x" }, []string{`outputs[0].name: "features" and "x"`}},
+		{"storages", func(r *recording.Recording) { r.Storages[3].Role = recording.Constant },
+			[]string{`storages[3]: parameter "bn.weight" of 16 bytes, float32 and constant "bn.weight" of 16 bytes, float32`}},
+		{"slots", func(r *recording.Recording) { r.Slots = []recording.Slot{{Name: "lr", DType: tensor.Float32}} },
+			[]string{"slots: [] and [{lr float32}]"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := recordingtest.ConvBNReLU(), recordingtest.ConvBNReLU()
+			c.spoil(b)
+			var got []string
+			for _, d := range recording.Equal(a, b) {
+				got = append(got, d.String())
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+			if back := recording.Equal(b, a); len(back) != len(c.want) {
+				t.Errorf("the other way round: %v", back)
+			}
+		})
+	}
+}
+
+func TestAlignmentCountsOnCUDA(t *testing.T) {
+	a, b := recordingtest.ConvBNReLU(), recordingtest.ConvBNReLU()
+	a.Header.DeviceType, b.Header.DeviceType = "cuda", "cuda"
+	b.Values[0].Alignment = 64
+	ds := recording.Equal(a, b)
+	// Both convolutions read the input, which is also named as one.
+	if len(ds) != 3 || ds[0].Path != "operations[0].arguments[0]" {
+		t.Errorf("differences: %v", ds)
+	}
+}
+
+func TestEqualIsBounded(t *testing.T) {
+	a, b := recordingtest.ConvBNReLU(), recordingtest.ConvBNReLU()
+	for _, r := range []*recording.Recording{a, b} {
+		r.Operations = slices.Repeat(r.Operations[4:5], 1000)
+	}
+	b.Values[13].Storage = 7
+	if n := len(recording.Equal(a, b)); n != 100 {
+		t.Errorf("%d differences", n)
+	}
+}
+
+func TestSignature(t *testing.T) {
+	r := everyKind()
+	want := `mine::odd.out(none none, self bfloat16[2,3], flag true, n -3, negative_zero -0.0, text "bilinear", ` +
+		`tensors [bfloat16[2,3],bfloat16[2,3]], empty [], dtype float32, memory_format channels_last, layout strided, device cuda, ` +
+		`lr slot lr) -> float32[3,2], float32[2]:[2]+1, [float32[3,2],float32[2]:[2]+1], none`
+	if got := r.Signature(&r.Operations[0]); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
