@@ -9,6 +9,7 @@ import (
 
 	"samebits/bridge/arm"
 	"samebits/bridge/diag"
+	"samebits/bridge/proto/convert"
 )
 
 // Memory is the plugin's view of the memory that it shares with the host. Nothing is allocated here: the host says where
@@ -47,15 +48,9 @@ func (m *Memory) Bytes(region Region) ([]byte, error) {
 
 // Tensor gives the bytes of a placed tensor after checking that its region holds exactly its elements.
 func (m *Memory) Tensor(t Placed) ([]byte, error) {
-	if !t.DType.Valid() {
-		return nil, diag.New("DTYPE", t.Name, "%v is not a dtype", t.DType)
-	}
-	want := t.DType.Size()
-	for _, s := range t.Sizes {
-		if s < 0 || (s > 0 && want > (1<<62)/s) {
-			return nil, diag.New("SIZES", t.Name, "sizes %v cannot be", t.Sizes)
-		}
-		want *= s
+	want, err := convert.SpecBytes(t.Spec)
+	if err != nil {
+		return nil, diag.New("TENSOR", t.Name, "%v", err)
 	}
 	if want != t.Region.Length {
 		return nil, diag.New("REGION", t.Name, "%v%v takes %d bytes, its region has %d", t.DType, t.Sizes, want, t.Region.Length)

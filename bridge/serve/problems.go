@@ -17,7 +17,13 @@ func refuse(kind error, problems ...diag.Problem) error {
 
 // explain turns what an arm returned into a gRPC status and its problems, of which there is at least one.
 func explain(err error) (codes.Code, diag.Problems) {
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		return codes.Internal, diag.Problems{{Reason: "PLUGIN_PANIC", Summary: panicked.Error(),
+			Detail: "its stack is in the plugin's log; the plugin goes on serving"}}
+	}
 	problems, named := diag.Of(err)
+	named = named && len(problems) > 0
 	code, known := convert.CodeOf(err)
 	switch {
 	case known:
@@ -26,7 +32,7 @@ func explain(err error) (codes.Code, diag.Problems) {
 	default:
 		code = codes.Internal
 	}
-	if !named || len(problems) == 0 {
+	if !named {
 		problems = diag.Problems{{Reason: reasons[code], Summary: err.Error()}}
 	}
 	return code, problems
@@ -38,15 +44,9 @@ var reasons = map[codes.Code]string{
 	codes.FailedPrecondition: "WRONG_ORDER",
 	codes.ResourceExhausted:  "OUT_OF_MEMORY",
 	codes.Internal:           "PLUGIN_ERROR",
-	codes.InvalidArgument:    "BAD_INPUT",
 }
 
 // A panicError is a panic of an arm, caught.
 type panicError struct{ value any }
 
 func (p *panicError) Error() string { return fmt.Sprintf("the plugin panicked: %v", p.value) }
-
-func (p *panicError) problems() error {
-	return errors.Join(p, diag.Problems{{Reason: "PLUGIN_PANIC", Summary: p.Error(),
-		Detail: "its stack is in the plugin's log; the plugin goes on serving"}})
-}
