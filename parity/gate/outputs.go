@@ -82,7 +82,7 @@ func differences(probe string, want, got Outputs) ([]Difference, error) {
 		if err != nil {
 			return nil, fmt.Errorf("output %s: %w", w.Name, err)
 		}
-		all = append(all, Difference{probe, w.Name, w.DType.String(), w.Sizes, w.Digest, g.Digest, bits})
+		all = append(all, Difference{probe, w.Name, w.DType.String(), append([]int64{}, w.Sizes...), w.Digest, g.Digest, bits})
 	}
 	return all, nil
 }

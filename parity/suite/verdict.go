@@ -18,9 +18,13 @@ import (
 // finish writes the verdict, and marks the gates that were not reached.
 func (v *verification) finish(ctx context.Context, err error) {
 	r := &v.result
+	why := "the verification broke off"
 	for _, id := range gate.Order() {
-		if _, judged := r.Gates[id]; !judged {
-			r.Gates[id] = gate.Skip(gate.NotReached, "")
+		f, judged := r.Gates[id]
+		if !judged {
+			r.Gates[id] = gate.Skip(gate.NotReached, why)
+		} else if f.Outcome == gate.Failed && err == nil {
+			why = fmt.Sprintf("%s failed before", id)
 		}
 	}
 	r.Environment = v.mergedEnvironment()
