@@ -1,0 +1,123 @@
+package host
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+	"lukechampine.com/blake3"
+)
+
+// A cache keeps compiled kernel files by the content that they depend on. An entry ends in a digest of itself, so a torn or
+// damaged one is seen and made again. The folder may be shared by processes; without one nothing is kept.
+type cache struct{ dir string }
+
+// openCache makes the folder if need be. With dir empty it takes SAMEBITS_CACHE or else the user's cache folder.
+func openCache(dir string) cache {
+	if dir == "" {
+		dir = os.Getenv("SAMEBITS_CACHE")
+	}
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return cache{}
+		}
+		dir = filepath.Join(user, "samebits")
+	}
+	dir = filepath.Join(dir, "host")
+	if os.MkdirAll(dir, 0o700) != nil {
+		return cache{}
+	}
+	return cache{dir}
+}
+
+// cacheKey names a compiled file.
+func cacheKey(t *toolchain, file, text string, headers map[string]string) string {
+	h := blake3.New(32, nil)
+	add := func(s string) {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(s))))
+		h.Write([]byte(s))
+	}
+	add("samebits host library 1")
+	for _, s := range t.command {
+		add(s)
+	}
+	add(t.full)
+	for _, s := range flags {
+		add(s)
+	}
+	add(file)
+	add(text)
+	names := make([]string, 0, len(headers))
+	for name := range headers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		add(name)
+		add(headers[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (c cache) path(key string) string { return filepath.Join(c.dir, key+".so") }
+
+// get gives a library, or nil if there is no whole one.
+func (c cache) get(key string) []byte {
+	if c.dir == "" {
+		return nil
+	}
+	data, err := os.ReadFile(c.path(key))
+	if err != nil || len(data) < 32 {
+		return nil
+	}
+	library, want := data[:len(data)-32], data[len(data)-32:]
+	if sum := blake3.Sum256(library); !bytes.Equal(sum[:], want) {
+		return nil
+	}
+	return library
+}
+
+// put keeps a library. A cache that cannot be written is no error: the library is compiled again next time.
+func (c cache) put(key string, library []byte) {
+	if c.dir == "" {
+		return
+	}
+	temporary, err := os.CreateTemp(c.dir, "new-*")
+	if err != nil {
+		return
+	}
+	defer os.Remove(temporary.Name())
+	sum := blake3.Sum256(library)
+	_, err = temporary.Write(append(bytes.Clone(library), sum[:]...))
+	if closed := temporary.Close(); err == nil && closed == nil {
+		_ = os.Rename(temporary.Name(), c.path(key))
+	}
+}
+
+// lock makes other processes wait that are about to compile the same files, so that they find them here.
+func (c cache) lock() (unlock func(), err error) {
+	if c.dir == "" {
+		return func() {}, nil
+	}
+	f, err := os.OpenFile(filepath.Join(c.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return func() {}, nil // a folder that cannot be written holds nothing to wait for
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking the kernel cache: %w", err)
+	}
+	return func() { f.Close() }, nil
+}

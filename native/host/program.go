@@ -1,0 +1,129 @@
+//go:build linux && amd64
+
+package host
+
+// #include <stdlib.h>
+// #include "host.h"
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"samebits/bridge/diag"
+	"samebits/native/device"
+)
+
+// program is a launch list in C memory. Commands run when they are called, so Wait has nothing to wait for.
+type program struct {
+	device    *Device
+	list      *C.struct_sb_list
+	graph     *C.struct_sb_list // what Replay walks, or nil
+	packed    unsafe.Pointer    // weights of the convolution that runs, packed
+	workspace int64
+	names     []string // of commands, for errors
+	choices   []string
+	failed    error // the first failure; the program does nothing after it
+}
+
+// Prepare resolves a launch list. It gives every problem of the list in one error.
+func (d *Device) Prepare(list []device.Command, resolve device.Resolve, _ device.Options) (device.Program, error) {
+	d.mutex.Lock()
+	if d.closed {
+		d.mutex.Unlock()
+		return nil, fmt.Errorf("host: the device is closed")
+	}
+	d.programs++
+	d.mutex.Unlock()
+	p := &program{device: d}
+	if err := p.lower(list, resolve); err != nil {
+		return nil, joinErrors(err, p.Close())
+	}
+	return p, nil
+}
+
+func joinErrors(err, other error) error {
+	if other != nil {
+		return fmt.Errorf("%w (and %v)", err, other)
+	}
+	return err
+}
+
+func (p *program) Run(from, to int) error {
+	if err := p.usable(); err != nil {
+		return err
+	}
+	if from < 0 || to < from || to > len(p.names) {
+		return fmt.Errorf("host: cannot run commands %d to %d of %d", from, to, len(p.names))
+	}
+	return p.walk(p.list, from, to)
+}
+
+func (p *program) walk(list *C.struct_sb_list, from, to int) error {
+	var failure C.struct_sb_failure
+	if C.sb_host_run(p.device.handle, list, C.int64_t(from), C.int64_t(to), &failure) != 0 {
+		i := int(failure.index)
+		p.failed = diag.New("KERNEL_FAILED", fmt.Sprintf("commands[%d]", i), "%s: %s", p.names[i], C.GoString(&failure.text[0]))
+	}
+	return p.failed
+}
+
+func (p *program) usable() error {
+	if p.list == nil {
+		return fmt.Errorf("host: the program is closed")
+	}
+	return p.failed
+}
+
+// Capture copies the list. Changes to what it points to are seen by a replay, other addresses are not.
+func (p *program) Capture() (int, error) {
+	if err := p.usable(); err != nil {
+		return 0, err
+	}
+	graph := C.sb_list_copy(p.list)
+	if graph == nil {
+		return 0, outOfMemory(int64(p.list.bytes))
+	}
+	C.free(unsafe.Pointer(p.graph))
+	p.graph = graph
+	return int(graph.count), nil
+}
+
+func (p *program) Replay() error {
+	if err := p.usable(); err != nil {
+		return err
+	}
+	if p.graph == nil {
+		return fmt.Errorf("host: nothing is captured")
+	}
+	return p.walk(p.graph, 0, int(p.graph.count))
+}
+
+func (p *program) Release() error {
+	C.free(unsafe.Pointer(p.graph))
+	p.graph = nil
+	return nil
+}
+
+func (p *program) Wait() error { return p.failed }
+
+func (p *program) WorkspaceBytes() int64 { return p.workspace }
+
+func (p *program) Choices() []string { return p.choices }
+
+func (p *program) Close() error {
+	if p.device == nil {
+		return fmt.Errorf("host: program closed twice")
+	}
+	_ = p.Release()
+	C.free(unsafe.Pointer(p.list))
+	C.free(p.packed)
+	p.list, p.packed = nil, nil
+	d := p.device
+	p.device = nil
+	d.hold(-p.workspace)
+	d.mutex.Lock()
+	d.programs--
+	d.mutex.Unlock()
+	return nil
+}
