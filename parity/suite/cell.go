@@ -28,8 +28,8 @@ const Mode = "predict"
 // OnGPU reports whether the cell runs on a GPU.
 func (c Cell) OnGPU() bool { return c.Device != HostDevice }
 
-// referenceDevice is where PyTorch runs.
-func (c Cell) referenceDevice() string {
+// ReferenceDevice is where PyTorch runs.
+func (c Cell) ReferenceDevice() string {
 	if c.OnGPU() {
 		return c.Device
 	}
@@ -80,7 +80,7 @@ func (c Cell) command() string { return "parity verify " + c.Flags() }
 // buildRequest asks a reference plugin for this cell's model.
 func (c Cell) buildRequest(armName string) arm.BuildRequest {
 	r := arm.BuildRequest{Family: c.Family, Size: c.Size, Task: c.Task, Seed: c.Seed, Precision: c.Precision,
-		Profile: c.Profile, Device: c.referenceDevice(), Arm: armName, ImgSize: c.ImgSize, Batch: c.Batch}
+		Profile: c.Profile, Device: c.ReferenceDevice(), Arm: armName, ImgSize: c.ImgSize, Batch: c.Batch}
 	if armName == arm.ReferenceFP64 {
 		r.Precision = "fp64"
 	}

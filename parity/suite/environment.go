@@ -20,34 +20,22 @@ func (v *verification) describe(ctx context.Context, a Arm, side string) error {
 	return nil
 }
 
-// mergedEnvironment gives one map of both sides: where they disagree, or one alone knows a key that both should, the key
-// has the side in front.
+// mergedEnvironment gives one map of both sides. Where they disagree, the plain key is the reference's and native's has
+// its side in front.
 func (v *verification) mergedEnvironment() map[string]string {
 	merged := map[string]string{}
-	sides := map[string]map[string]string{reference: {}, native: {}}
-	for side, settings := range v.environment {
-		for _, s := range settings {
-			sides[side][s.Key] = s.Value
-		}
+	for _, s := range v.environment[reference] {
+		merged[s.Key] = strings.TrimSpace(s.Value)
 	}
-	for key, value := range sides[reference] {
-		other, both := sides[native][key]
-		if both && other != value {
-			merged[reference+"."+key], merged[native+"."+key] = value, other
-			continue
+	for _, s := range v.environment[native] {
+		key, value := s.Key, strings.TrimSpace(s.Value)
+		if other, both := merged[key]; both && other != value {
+			key = native + "." + key
 		}
 		merged[key] = value
 	}
-	for key, value := range sides[native] {
-		if _, both := sides[reference][key]; !both {
-			merged[key] = value
-		}
-	}
 	if v.suite.EngineBuild != "" {
 		merged["engine_build"] = v.suite.EngineBuild
-	}
-	for key, value := range merged {
-		merged[key] = strings.TrimSpace(value)
 	}
 	return merged
 }

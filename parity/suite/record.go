@@ -155,6 +155,9 @@ func (r *Recorded) check() error {
 			ps.Add("WRONG_RECORDING", "header."+c.what, "%q instead of %q", c.got, c.want)
 		}
 	}
+	if r.Cell.ImgSize != h.ImgSize || r.Cell.Batch != h.Batch {
+		ps.Add("WRONG_RECORDING", "header", "image size %d, batch %d instead of %d, %d", h.ImgSize, h.Batch, r.Cell.ImgSize, r.Cell.Batch)
+	}
 	if want := map[bool]string{true: "cuda", false: "cpu"}[r.Cell.OnGPU()]; h.DeviceType != want {
 		ps.Add("WRONG_RECORDING", "header.device_type", "%q instead of %q", h.DeviceType, want)
 	}

@@ -42,7 +42,7 @@ func (v *verification) build(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := s.arm.Load(ctx, arm.LoadRequest{Weights: weights, Device: v.cell.referenceDevice(), Arm: s.name})
+	loaded, err := s.arm.Load(ctx, arm.LoadRequest{Weights: weights, Device: v.cell.ReferenceDevice(), Arm: s.name})
 	if err != nil {
 		return err
 	}

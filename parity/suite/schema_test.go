@@ -1,4 +1,4 @@
-package suite
+package suite_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	"samebits/goldens"
 	"samebits/parity/gate"
 	"samebits/parity/result"
+	"samebits/parity/suite"
+	"samebits/parity/suite/suitetest"
 )
 
 func schema(t *testing.T) *jsonschema.Schema {
@@ -44,20 +46,20 @@ func check(s *jsonschema.Schema, data []byte) error {
 func TestResultsObeySchema(t *testing.T) {
 	s := schema(t)
 	for name, c := range map[string]struct {
-		faults faults
+		faults suitetest.Faults
 		device string
 	}{
-		"exact":       {faults{}, "cuda:0"},
-		"consistent":  {faults{native: ulps(1)}, HostDevice},
-		"worse":       {faults{native: ulps(1 << 12)}, HostDevice},
-		"differs":     {faults{native: ulps(1), nativeTrace: true}, "cuda:0"},
-		"stale":       {faults{stale: true}, "cuda:0"},
-		"noise":       {faults{noise: true}, "cuda:0"},
-		"not engaged": {faults{fallsBack: true}, "cuda:0"},
-		"unseen":      {faults{inputIgnored: true}, "cuda:0"},
-		"scalar":      {faults{scalarFromStep: true}, "cuda:0"},
-		"other shape": {faults{otherShape: true}, "cuda:0"},
-		"crash":       {faults{crash: &host.Error{Reason: host.ReasonCrashed, Plugin: "predictor", Summary: "ended"}}, "cuda:0"},
+		"exact":       {suitetest.Faults{}, "cuda:0"},
+		"consistent":  {suitetest.Faults{Native: suitetest.ULPs(1)}, suite.HostDevice},
+		"worse":       {suitetest.Faults{Native: suitetest.ULPs(1 << 12)}, suite.HostDevice},
+		"differs":     {suitetest.Faults{Native: suitetest.ULPs(1), NativeTrace: true}, "cuda:0"},
+		"stale":       {suitetest.Faults{Stale: true}, "cuda:0"},
+		"noise":       {suitetest.Faults{Noise: true}, "cuda:0"},
+		"not engaged": {suitetest.Faults{FallsBack: true}, "cuda:0"},
+		"unseen":      {suitetest.Faults{InputIgnored: true}, "cuda:0"},
+		"scalar":      {suitetest.Faults{ScalarFromStep: true}, "cuda:0"},
+		"other shape": {suitetest.Faults{OtherShape: true}, "cuda:0"},
+		"crash":       {suitetest.Faults{Crash: &host.Error{Reason: host.ReasonCrashed, Plugin: "predictor", Summary: "ended"}}, "cuda:0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := verify(t, c.faults, c.device)
@@ -75,9 +77,9 @@ func TestResultsObeySchema(t *testing.T) {
 // What would be a lie does not pass the schema.
 func TestSchemaRefuses(t *testing.T) {
 	s := schema(t)
-	good, _ := verify(t, faults{}, "cuda:0")
+	good, _ := verify(t, suitetest.Faults{}, "cuda:0")
 	for name, spoil := range map[string]func(*result.Result){
-		"exact on the host":             func(r *result.Result) { r.Device = HostDevice },
+		"exact on the host":             func(r *result.Result) { r.Device = suite.HostDevice },
 		"exact with a gate that failed": func(r *result.Result) { r.Gates[gate.Replay] = gate.Finding{Outcome: gate.Failed, Reason: "X"} },
 		"exact with a gate skipped":     func(r *result.Result) { r.Gates[gate.Native] = gate.Skip(gate.NotReached, "") },
 		"exact with a gate missing":     func(r *result.Result) { delete(r.Gates, gate.Engaged) },

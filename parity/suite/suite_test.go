@@ -1,4 +1,4 @@
-package suite
+package suite_test
 
 import (
 	"context"
@@ -17,15 +17,17 @@ import (
 	"samebits/bridge/host"
 	"samebits/parity/gate"
 	"samebits/parity/result"
+	"samebits/parity/suite"
+	"samebits/parity/suite/suitetest"
 )
 
-func verify(t *testing.T, f faults, device string) (result.Result, *fakeStarter) {
+func verify(t *testing.T, f suitetest.Faults, device string) (result.Result, *suitetest.Starter) {
 	t.Helper()
-	start := &fakeStarter{faults: f}
-	s := &Suite{Start: start, Timing: DefaultTiming(), EngineBuild: "e0"}
-	r := s.Verify(t.Context(), Cell{Family: "fake", Precision: "fp32", Profile: "exact-1", Device: device})
-	if start.alive != 0 {
-		t.Errorf("%d processes were left behind", start.alive)
+	start := &suitetest.Starter{Faults: f}
+	s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), EngineBuild: "e0"}
+	r := s.Verify(t.Context(), suite.Cell{Family: "fake", Precision: "fp32", Profile: "exact-1", Device: device})
+	if start.Alive != 0 {
+		t.Errorf("%d processes were left behind", start.Alive)
 	}
 	return r, start
 }
@@ -34,30 +36,30 @@ func verify(t *testing.T, f faults, device string) (result.Result, *fakeStarter)
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		faults  faults
+		faults  suitetest.Faults
 		gate    gate.ID
 		reason  gate.Reason
 		verdict result.Verdict
 		arm     string // whose finding it is, of a gate that is judged for each
 	}{
-		{"eager differs from process to process", faults{noise: true}, gate.Reproduces, gate.EagerNoise, result.EagerNoise, ""},
-		{"eager differs from step to step", faults{stateMoves: true}, gate.Reproduces, gate.StateMoved, result.EagerNoise, ""},
-		{"the input is ignored", faults{inputIgnored: true}, gate.InputSeen, gate.InputNotSeen, result.Refused, ""},
-		{"a branch on the input", faults{branchOnInput: true}, gate.SameRecording, gate.RecordingChangesWithInput, result.Refused, ""},
-		{"a scalar of the step", faults{scalarFromStep: true}, gate.SameRecording, gate.RecordingChangesWithStep, result.Refused, ""},
-		{"a stale graph", faults{stale: true}, gate.NotStale, gate.StaleOutput, result.Differs, arm.ReferenceGraph},
-		{"a stale graph differs, too", faults{stale: true}, gate.Replay, gate.OutputDiffers, result.Differs, arm.NativeGraph},
-		{"outputs are not written", faults{notWritten: true}, gate.Replay, gate.OutputNotWritten, result.Differs, arm.ReferenceGraph},
-		{"an older result is overwritten", faults{leavesBankBehind: true}, gate.Replay, gate.OutputOverwritten, result.Differs, arm.NativeGraph},
-		{"poison is read", faults{readsPoison: true}, gate.Replay, gate.OutputDiffers, result.Differs, arm.NativeGraph},
-		{"freed memory is read", faults{readsChurn: true}, gate.Replay, gate.OutputDiffers, result.Differs, arm.ReferenceGraph},
-		{"nothing is captured", faults{notCaptured: true}, gate.Engaged, gate.NotCaptured, result.Refused, arm.ReferenceGraph},
-		{"steps fall back", faults{fallsBack: true}, gate.Engaged, gate.FellBack, result.Refused, arm.NativeGraph},
-		{"steps run eagerly", faults{runsEagerly: true}, gate.Engaged, gate.NotReplayed, result.Refused, arm.NativeGraph},
-		{"graphs are captured again", faults{capturesAgain: true}, gate.Engaged, gate.CapturedAgain, result.Refused, arm.NativeGraph},
-		{"replays launch nothing", faults{launchesNothing: true}, gate.Engaged, gate.NotLaunched, result.Refused, arm.NativeGraph},
-		{"native is off by an ULP", faults{native: ulps(1), nativeTrace: true}, gate.Native, gate.NativeDiffers, result.Differs, arm.NativeEager},
-		{"native gives another shape", faults{otherShape: true}, gate.Native, gate.OutputsOfOtherShape, result.Differs, arm.NativeEager},
+		{"eager differs from process to process", suitetest.Faults{Noise: true}, gate.Reproduces, gate.EagerNoise, result.EagerNoise, ""},
+		{"eager differs from step to step", suitetest.Faults{StateMoves: true}, gate.Reproduces, gate.StateMoved, result.EagerNoise, ""},
+		{"the input is ignored", suitetest.Faults{InputIgnored: true}, gate.InputSeen, gate.InputNotSeen, result.Refused, ""},
+		{"a branch on the input", suitetest.Faults{BranchOnInput: true}, gate.SameRecording, gate.RecordingChangesWithInput, result.Refused, ""},
+		{"a scalar of the step", suitetest.Faults{ScalarFromStep: true}, gate.SameRecording, gate.RecordingChangesWithStep, result.Refused, ""},
+		{"a stale graph", suitetest.Faults{Stale: true}, gate.NotStale, gate.StaleOutput, result.Differs, arm.ReferenceGraph},
+		{"a stale graph differs, too", suitetest.Faults{Stale: true}, gate.Replay, gate.OutputDiffers, result.Differs, arm.NativeGraph},
+		{"outputs are not written", suitetest.Faults{NotWritten: true}, gate.Replay, gate.OutputNotWritten, result.Differs, arm.ReferenceGraph},
+		{"an older result is overwritten", suitetest.Faults{LeavesBankBehind: true}, gate.Replay, gate.OutputOverwritten, result.Differs, arm.NativeGraph},
+		{"poison is read", suitetest.Faults{ReadsPoison: true}, gate.Replay, gate.OutputDiffers, result.Differs, arm.NativeGraph},
+		{"freed memory is read", suitetest.Faults{ReadsChurn: true}, gate.Replay, gate.OutputDiffers, result.Differs, arm.ReferenceGraph},
+		{"nothing is captured", suitetest.Faults{NotCaptured: true}, gate.Engaged, gate.NotCaptured, result.Refused, arm.ReferenceGraph},
+		{"steps fall back", suitetest.Faults{FallsBack: true}, gate.Engaged, gate.FellBack, result.Refused, arm.NativeGraph},
+		{"steps run eagerly", suitetest.Faults{RunsEagerly: true}, gate.Engaged, gate.NotReplayed, result.Refused, arm.NativeGraph},
+		{"graphs are captured again", suitetest.Faults{CapturesAgain: true}, gate.Engaged, gate.CapturedAgain, result.Refused, arm.NativeGraph},
+		{"replays launch nothing", suitetest.Faults{LaunchesNothing: true}, gate.Engaged, gate.NotLaunched, result.Refused, arm.NativeGraph},
+		{"native is off by an ULP", suitetest.Faults{Native: suitetest.ULPs(1), NativeTrace: true}, gate.Native, gate.NativeDiffers, result.Differs, arm.NativeEager},
+		{"native gives another shape", suitetest.Faults{OtherShape: true}, gate.Native, gate.OutputsOfOtherShape, result.Differs, arm.NativeEager},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, _ := verify(t, c.faults, "cuda:0")
@@ -82,7 +84,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestExact(t *testing.T) {
-	r, start := verify(t, faults{}, "cuda:0")
+	r, start := verify(t, suitetest.Faults{}, "cuda:0")
 	if r.Verdict != result.Exact || r.Reason != "" {
 		t.Fatalf("verdict %s: %s %s", r.Verdict, r.Reason, r.Summary)
 	}
@@ -90,8 +92,8 @@ func TestExact(t *testing.T) {
 	if !slices.Equal(r.Arms, arms) {
 		t.Errorf("arms %v", r.Arms)
 	}
-	if start.processes != 6 {
-		t.Errorf("%d processes instead of 6 fresh ones", start.processes)
+	if start.Processes != 6 {
+		t.Errorf("%d processes instead of 6 fresh ones", start.Processes)
 	}
 	for _, id := range gate.Order() {
 		if f := r.Gates[id]; f.Outcome != gate.Passed {
@@ -109,7 +111,7 @@ func TestExact(t *testing.T) {
 	if r.Size != "s" || r.Task != "classify" || r.ImgSize != 8 || r.Batch != 1 {
 		t.Errorf("the family's own size, task and image size are missing: %+v", r)
 	}
-	for key, want := range map[string]string{"cudnn": "9.19", "reference.side": "reference", "native.side": "native",
+	for key, want := range map[string]string{"cudnn": "9.19", "side": "reference", "native.side": "native",
 		"native_only": "yes", "engine_build": "e0"} {
 		if got := r.Environment[key]; got != want {
 			t.Errorf("environment %s: %q instead of %q", key, got, want)
@@ -124,9 +126,9 @@ func TestExact(t *testing.T) {
 }
 
 func TestCulprit(t *testing.T) {
-	r, start := verify(t, faults{native: ulps(3), nativeTrace: true}, "cuda:0")
+	r, start := verify(t, suitetest.Faults{Native: suitetest.ULPs(3), NativeTrace: true}, "cuda:0")
 	f := r.Gates[gate.Native].Arms[arm.NativeEager]
-	c, ok := f.Figures.(gate.NativeFigures).First.(*Culprit)
+	c, ok := f.Figures.(gate.NativeFigures).First.(*suite.Culprit)
 	if !ok {
 		t.Fatalf("no culprit: %s", f.Detail)
 	}
@@ -144,13 +146,13 @@ func TestCulprit(t *testing.T) {
 	if f.Reproduce != want {
 		t.Errorf("reproduce: %s", f.Reproduce)
 	}
-	if start.processes != 8 {
-		t.Errorf("%d processes: a trace takes two more", start.processes)
+	if start.Processes != 8 {
+		t.Errorf("%d processes: a trace takes two more", start.Processes)
 	}
 	if !strings.Contains(r.Summary, "aten::mul.Tensor") {
 		t.Errorf("summary: %s", r.Summary)
 	}
-	found, err := (&Suite{Start: &fakeStarter{faults: faults{native: ulps(3), nativeTrace: true}}}).Trace(t.Context(), fakeCell("cuda:0"), "photo")
+	found, err := (&suite.Suite{Start: &suitetest.Starter{Faults: suitetest.Faults{Native: suitetest.ULPs(3), NativeTrace: true}}}).Trace(t.Context(), fakeCell("cuda:0"), "photo")
 	if err != nil || found == nil || found.Probe != "photo" || found.Operation != 1 {
 		t.Errorf("trace: %+v, %v", found, err)
 	}
@@ -158,37 +160,37 @@ func TestCulprit(t *testing.T) {
 
 // A fault of a fusion is not there when operations are run one by one.
 func TestCulpritOfFusion(t *testing.T) {
-	r, _ := verify(t, faults{native: ulps(1)}, "cuda:0")
+	r, _ := verify(t, suitetest.Faults{Native: suitetest.ULPs(1)}, "cuda:0")
 	f := r.Gates[gate.Native].Arms[arm.NativeEager]
 	if f.Figures.(gate.NativeFigures).First != nil || !strings.Contains(f.Detail, "fusions") {
 		t.Errorf("detail: %s", f.Detail)
 	}
 }
 
-func fakeCell(device string) Cell {
-	return Cell{Family: "fake", Precision: "fp32", Profile: "exact-1", Device: device}
+func fakeCell(device string) suite.Cell {
+	return suite.Cell{Family: "fake", Precision: "fp32", Profile: "exact-1", Device: device}
 }
 
 func TestHost(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		faults  faults
+		faults  suitetest.Faults
 		verdict result.Verdict
 		reason  gate.Reason
 	}{
-		{"the same bits", faults{}, result.Consistent, ""},
-		{"another rounding", faults{native: ulps(1)}, result.Consistent, ""},
-		{"far off", faults{native: ulps(1 << 12)}, result.Differs, gate.RoundingWorse},
-		{"graph differs from eager", faults{readsChurn: true}, result.Differs, gate.OutputDiffers},
-		{"a number is lost", faults{native: ulps(0x7fc00000)}, result.Differs, gate.RoundingWorse},
+		{"the same bits", suitetest.Faults{}, result.Consistent, ""},
+		{"another rounding", suitetest.Faults{Native: suitetest.ULPs(1)}, result.Consistent, ""},
+		{"far off", suitetest.Faults{Native: suitetest.ULPs(1 << 12)}, result.Differs, gate.RoundingWorse},
+		{"graph differs from eager", suitetest.Faults{ReadsChurn: true}, result.Differs, gate.OutputDiffers},
+		{"a number is lost", suitetest.Faults{Native: suitetest.ULPs(0x7fc00000)}, result.Differs, gate.RoundingWorse},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, start := verify(t, c.faults, HostDevice)
+			r, start := verify(t, c.faults, suite.HostDevice)
 			if r.Verdict != c.verdict || r.Reason != c.reason {
 				t.Fatalf("%s %s: %s", r.Verdict, r.Reason, r.Summary)
 			}
-			if !slices.Equal(r.Arms, []string{arm.ReferenceEager, arm.NativeEager, arm.NativeGraph}) || start.processes != 6 {
-				t.Errorf("arms %v, %d processes", r.Arms, start.processes)
+			if !slices.Equal(r.Arms, []string{arm.ReferenceEager, arm.NativeEager, arm.NativeGraph}) || start.Processes != 6 {
+				t.Errorf("arms %v, %d processes", r.Arms, start.Processes)
 			}
 			if f := r.Gates[gate.Engaged].Arms[arm.ReferenceGraph]; f.Outcome != gate.Skipped || f.Reason != gate.NoGPU {
 				t.Errorf("reference-graph: %+v", f)
@@ -213,17 +215,17 @@ func TestErrors(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		faults  faults
+		faults  suitetest.Faults
 		verdict result.Verdict
 		reason  gate.Reason
 	}{
-		{"unknown operations", faults{refuses: refusal(codes.InvalidArgument, unknown)}, result.Refused, "UNKNOWN_OPERATION"},
-		{"not implemented", faults{refuses: refusal(codes.Unimplemented, unknown)}, result.Refused, "UNKNOWN_OPERATION"},
-		{"broken inside", faults{refuses: refusal(codes.Internal, diag.Problems{{Reason: "INTERNAL", Summary: "oops"}})}, result.Broken, "INTERNAL"},
-		{"out of memory", faults{refuses: refusal(codes.ResourceExhausted, diag.Problems{{Reason: "OUT_OF_MEMORY"}})}, result.Broken, "OUT_OF_MEMORY"},
-		{"crash", faults{crash: &host.Error{Reason: host.ReasonCrashed, Plugin: "predictor", Summary: "ended"}}, result.Broken, host.ReasonCrashed},
-		{"no words", faults{crash: errors.New("the disk is full")}, result.Broken, "BROKEN"},
-		{"another recording", faults{otherPrecision: true}, result.Refused, "WRONG_RECORDING"},
+		{"unknown operations", suitetest.Faults{Refuses: refusal(codes.InvalidArgument, unknown)}, result.Refused, "UNKNOWN_OPERATION"},
+		{"not implemented", suitetest.Faults{Refuses: refusal(codes.Unimplemented, unknown)}, result.Refused, "UNKNOWN_OPERATION"},
+		{"broken inside", suitetest.Faults{Refuses: refusal(codes.Internal, diag.Problems{{Reason: "INTERNAL", Summary: "oops"}})}, result.Broken, "INTERNAL"},
+		{"out of memory", suitetest.Faults{Refuses: refusal(codes.ResourceExhausted, diag.Problems{{Reason: "OUT_OF_MEMORY"}})}, result.Broken, "OUT_OF_MEMORY"},
+		{"crash", suitetest.Faults{Crash: &host.Error{Reason: host.ReasonCrashed, Plugin: "predictor", Summary: "ended"}}, result.Broken, host.ReasonCrashed},
+		{"no words", suitetest.Faults{Crash: errors.New("the disk is full")}, result.Broken, "BROKEN"},
+		{"another recording", suitetest.Faults{OtherPrecision: true}, result.Refused, "WRONG_RECORDING"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, _ := verify(t, c.faults, "cuda:0")
@@ -238,23 +240,23 @@ func TestErrors(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
-	start := &fakeStarter{}
+	start := &suitetest.Starter{}
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &Suite{Start: start, Timing: DefaultTiming(), Progress: func(e Event) {
+	s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), Progress: func(e suite.Event) {
 		if e.Step == 3 {
-			start.crash = context.Canceled
+			start.Crash = context.Canceled
 			cancel()
 		}
 	}}
 	r := s.Verify(ctx, fakeCell("cuda:0"))
-	if r.Verdict != result.Broken || r.Reason != "INTERRUPTED" || start.alive != 0 {
-		t.Errorf("%s %s, %d processes alive", r.Verdict, r.Reason, start.alive)
+	if r.Verdict != result.Broken || r.Reason != "INTERRUPTED" || start.Alive != 0 {
+		t.Errorf("%s %s, %d processes alive", r.Verdict, r.Reason, start.Alive)
 	}
 }
 
 func TestKeep(t *testing.T) {
 	dir := t.TempDir()
-	s := &Suite{Start: &fakeStarter{}, Timing: DefaultTiming(), Keep: dir}
+	s := &suite.Suite{Start: &suitetest.Starter{}, Timing: suite.DefaultTiming(), Keep: dir}
 	r := s.Verify(t.Context(), fakeCell("cuda:0"))
 	if r.Verdict != result.Exact {
 		t.Fatal(r.Summary)
@@ -278,12 +280,5 @@ func TestKeep(t *testing.T) {
 	list, err := os.ReadFile(filepath.Join(cell, "recording.txt"))
 	if err != nil || !strings.Contains(string(list), "    1  aten::mul.Tensor(self float32[1,3,8,8]") || !strings.Contains(string(list), "# head fake.py:7") {
 		t.Errorf("%v\n%s", err, list)
-	}
-}
-
-func TestRotation(t *testing.T) {
-	order := rotation([]string{"A", "B", "C"}, 5)
-	if got := strings.Join(order, ""); got != "ABCBACABCBACABC" {
-		t.Errorf("order %s", got)
 	}
 }

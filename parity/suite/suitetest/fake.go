@@ -1,4 +1,5 @@
-package suite
+// Package suitetest has arms that need no GPU and no Python: a tiny model, right or with one chosen fault.
+package suitetest
 
 import (
 	"context"
@@ -12,6 +13,7 @@ import (
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 	"samebits/bridge/tensor/safetensors"
+	"samebits/parity/suite"
 )
 
 // The fake family: features = relu(images), logits = features * weight, in single precision. Every arm computes the same
@@ -20,47 +22,49 @@ const elements = 3 * 8 * 8
 
 var weight = tensor.Spec{Name: "weight", DType: tensor.Float32, Sizes: []int64{1, 3, 8, 8}}
 
-// faults of the fakes. Each stands for one kind of mistake that a gate must see.
-type faults struct {
-	noise            bool // eager differs from process to process
-	stateMoves       bool // eager differs from step to step
-	inputIgnored     bool
-	branchOnInput    bool // the recording depends on the input
-	scalarFromStep   bool // the recording depends on the step
-	otherPrecision   bool // the recording is of another precision
-	stale            bool // replays go on with the inputs of the first
-	notWritten       bool // replays leave the outputs alone
-	leavesBankBehind bool // every replay writes all banks
-	readsPoison      bool // replays read what Disturb poisoned
-	readsChurn       bool // replays read memory that was freed
-	notCaptured      bool
-	fallsBack        bool
-	runsEagerly      bool // says that it captured, and steps eagerly
-	capturesAgain    bool
-	launchesNothing  bool
-	native           func(logits []float32) // what native changes
-	nativeTrace      bool                   // native's fault is seen by a trace
-	otherShape       bool                   // native gives other outputs
-	refuses          error                  // by native's Load
-	crash            error                  // by native's Step
+// Faults of the fakes. Each stands for one kind of mistake that a gate must see.
+type Faults struct {
+	Noise            bool // eager differs from process to process
+	StateMoves       bool // eager differs from step to step
+	InputIgnored     bool
+	BranchOnInput    bool // the recording depends on the input
+	ScalarFromStep   bool // the recording depends on the step
+	OtherPrecision   bool // the recording is of another precision
+	Stale            bool // replays go on with the inputs of the first
+	NotWritten       bool // replays leave the outputs alone
+	LeavesBankBehind bool // every replay writes all banks
+	ReadsPoison      bool // replays read what Disturb poisoned
+	ReadsChurn       bool // replays read memory that was freed
+	NotCaptured      bool
+	FallsBack        bool
+	RunsEagerly      bool // says that it captured, and steps eagerly
+	CapturesAgain    bool
+	LaunchesNothing  bool
+	Native           func(logits []float32) // what native changes
+	NativeTrace      bool                   // native's fault is seen by a trace
+	OtherShape       bool                   // native gives other outputs
+	Refuses          error                  // by native's Load
+	Crash            error                  // by native's Step
 }
 
-type fakeStarter struct {
-	faults
-	processes int
-	alive     int
-	started   []string
+// Starter is a suite.Starter of fakes.
+type Starter struct {
+	Faults
+	Processes int // started so far
+	Alive     int // of them, not yet stopped
 }
 
-func (s *fakeStarter) start(kind string) *fakeArm {
-	s.processes++
-	s.alive++
-	return &fakeArm{starter: s, faults: s.faults, kind: kind, process: s.processes}
+func (s *Starter) start(kind string) *fakeArm {
+	s.Processes++
+	s.Alive++
+	return &fakeArm{starter: s, Faults: s.Faults, kind: kind, process: s.Processes}
 }
 
-func (s *fakeStarter) Reference(context.Context) (Arm, error) { return s.start("reference"), nil }
+// Reference implements suite.Starter.
+func (s *Starter) Reference(context.Context) (suite.Arm, error) { return s.start("reference"), nil }
 
-func (s *fakeStarter) Native(_ context.Context, reference []recording.Setting) (Arm, error) {
+// Native implements suite.Starter.
+func (s *Starter) Native(_ context.Context, reference []recording.Setting) (suite.Arm, error) {
 	if len(reference) == 0 {
 		return nil, errors.New("native was not told of the reference's environment")
 	}
@@ -68,8 +72,8 @@ func (s *fakeStarter) Native(_ context.Context, reference []recording.Setting) (
 }
 
 type fakeArm struct {
-	faults
-	starter *fakeStarter
+	Faults
+	starter *Starter
 	kind    string
 	process int
 	stopped bool
@@ -92,7 +96,7 @@ type fakeArm struct {
 func (a *fakeArm) Stop() {
 	if !a.stopped {
 		a.stopped = true
-		a.starter.alive--
+		a.starter.Alive--
 	}
 }
 
@@ -168,10 +172,10 @@ func parse(b []byte) []float32 {
 func (a *fakeArm) Record(_ context.Context, inputs arm.Bank) (arm.RecordReply, error) {
 	a.steps++
 	alpha := int64(1)
-	if a.scalarFromStep {
+	if a.ScalarFromStep {
 		alpha = int64(a.steps)
 	}
-	if x := parse(a.at(inputs[0].Region)); a.branchOnInput && x[0] > 0.55 {
+	if x := parse(a.at(inputs[0].Region)); a.BranchOnInput && x[0] > 0.55 {
 		alpha = 2
 	}
 	r := fakeRecording(alpha)
@@ -179,7 +183,7 @@ func (a *fakeArm) Record(_ context.Context, inputs arm.Bank) (arm.RecordReply, e
 		r.Header.DeviceType = "cuda"
 	}
 	r.Header.Precision = a.precision
-	if a.otherPrecision {
+	if a.OtherPrecision {
 		r.Header.Precision = "fp16"
 	}
 	var err error
@@ -229,8 +233,8 @@ func (a *fakeArm) Export(_ context.Context, r arm.ExportRequest) error {
 func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, error) {
 	if a.kind == "native" {
 		a.name, a.onGPU = r.Arm, r.Device != "host"
-		if a.refuses != nil {
-			return arm.LoadReply{}, a.refuses
+		if a.Refuses != nil {
+			return arm.LoadReply{}, a.Refuses
 		}
 		if _, err := recording.Decode(a.at(r.Recording)); err != nil {
 			return arm.LoadReply{}, err
@@ -254,7 +258,7 @@ func (a *fakeArm) specs() []tensor.Spec {
 		d = tensor.Float64
 	}
 	sizes := []int64{1, 3, 8, 8}
-	if a.otherShape && a.kind == "native" {
+	if a.OtherShape && a.kind == "native" {
 		sizes = []int64{3, 64}
 	}
 	return []tensor.Spec{{Name: "features", DType: d, Sizes: sizes}, {Name: "logits", DType: d, Sizes: sizes}}
@@ -262,7 +266,7 @@ func (a *fakeArm) specs() []tensor.Spec {
 
 func (a *fakeArm) Prepare(_ context.Context, r arm.PrepareRequest) (arm.PrepareReply, error) {
 	a.banks = r
-	if !r.CUDAGraph || a.notCaptured {
+	if !r.CUDAGraph || a.NotCaptured {
 		return arm.PrepareReply{}, nil
 	}
 	a.stats.Captures++
@@ -271,22 +275,22 @@ func (a *fakeArm) Prepare(_ context.Context, r arm.PrepareRequest) (arm.PrepareR
 
 // compute runs the model. traced is false for what a fused step alone gets wrong.
 func (a *fakeArm) compute(x []float32, traced bool) (features, logits []float32) {
-	if a.inputIgnored {
+	if a.InputIgnored {
 		x = make([]float32, len(x))
 	}
 	for i := range x {
 		features = append(features, max(x[i], 0))
 		logits = append(logits, features[i]*a.weights[i])
 	}
-	if a.kind == "native" && a.native != nil && (!traced || a.nativeTrace) {
-		a.native(logits)
+	if a.kind == "native" && a.Native != nil && (!traced || a.NativeTrace) {
+		a.Native(logits)
 	}
 	return features, logits
 }
 
 func (a *fakeArm) Step(_ context.Context, input, output int) error {
-	if a.kind == "native" && a.crash != nil {
-		return a.crash
+	if a.kind == "native" && a.Crash != nil {
+		return a.Crash
 	}
 	a.steps++
 	x := parse(a.at(a.banks.Inputs[input][0].Region))
@@ -296,26 +300,26 @@ func (a *fakeArm) Step(_ context.Context, input, output int) error {
 		if a.captured == nil {
 			a.captured = x
 		}
-		if a.stale {
+		if a.Stale {
 			x = a.captured
 		}
 	}
 	features, logits := a.compute(x, false)
 	switch {
-	case a.noise && !graph && a.kind == "reference" && !a.double:
+	case a.Noise && !graph && a.kind == "reference" && !a.double:
 		logits[5] += float32(a.process)
-	case a.stateMoves && !graph:
+	case a.StateMoves && !graph:
 		logits[5] += float32(a.steps)
-	case graph && a.readsPoison && a.poisoned:
+	case graph && a.ReadsPoison && a.poisoned:
 		logits[0] = float32(math.NaN())
-	case graph && a.readsChurn && a.churned:
+	case graph && a.ReadsChurn && a.churned:
 		logits[0] += 1
 	}
-	if graph && a.notWritten {
+	if graph && a.NotWritten {
 		return nil
 	}
 	a.write(output, features, logits)
-	if graph && a.leavesBankBehind {
+	if graph && a.LeavesBankBehind {
 		for bank := range a.banks.Outputs {
 			a.write(bank, features, logits)
 		}
@@ -325,19 +329,19 @@ func (a *fakeArm) Step(_ context.Context, input, output int) error {
 
 func (a *fakeArm) countReplay() {
 	switch {
-	case a.runsEagerly:
+	case a.RunsEagerly:
 		a.stats.EagerSteps++
-	case a.fallsBack:
+	case a.FallsBack:
 		a.stats.Fallbacks++
 		a.stats.FallbackReason = "capture failed"
 		a.stats.EagerSteps++
 	default:
 		a.stats.Replays++
 	}
-	if a.capturesAgain {
+	if a.CapturesAgain {
 		a.stats.Captures++
 	}
-	if !a.launchesNothing {
+	if !a.LaunchesNothing {
 		a.stats.Launches += 2
 	}
 }
@@ -381,7 +385,7 @@ func (a *fakeArm) Measure(_ context.Context, r arm.MeasureRequest) (arm.MeasureR
 
 func (a *fakeArm) Stats(context.Context) (arm.Stats, error) { return a.stats, nil }
 
-// ulps adds n ULP to one logit.
-func ulps(n uint32) func([]float32) {
+// ULPs adds n ULP to one logit.
+func ULPs(n uint32) func([]float32) {
 	return func(logits []float32) { logits[7] = math.Float32frombits(math.Float32bits(logits[7]) + n) }
 }

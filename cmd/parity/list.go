@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) list() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the families that can be verified",
+		Long: `list prints every family and task that the reference plugin can build, with the size that is taken where none is named.
+That a family is listed does not mean that the native engine knows all its operations: verify says which it lacks.`,
+		Example: `  parity list
+  parity list --json | jq -r 'select(.task == "detect") | .family'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runList(cmd.Context(), asJSON) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return c
+}
+
+func (a *app) runList(ctx context.Context, asJSON bool) error {
+	b, err := a.start()
+	if err != nil {
+		return err
+	}
+	entries, err := b.Families(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		encoder := json.NewEncoder(a.out)
+		for _, e := range entries {
+			if err := encoder.Encode(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "TASK\tFAMILY\tSIZE\tIMGSZ")
+	for _, e := range entries {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\n", e.Task, e.Family, e.Size, e.Native)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,35 @@
+// Command parity proves, bit for bit, that arms of a model family agree: eager PyTorch, its replayed CUDA graph, and the
+// native engine, eager and replayed.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-ctx.Done()
+		stop() // a second interrupt ends the program at once; the plugins see that and end, too
+	}()
+	a := &app{out: os.Stdout, err: os.Stderr, terminal: term.IsTerminal(int(os.Stderr.Fd())), backend: findPlugins}
+	os.Exit(a.run(ctx, os.Args[1:]))
+}
+
+// run runs one command and gives the exit status.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	status, silent := exitStatus(ctx, err)
+	if err != nil && !silent {
+		fmt.Fprintf(a.err, "parity: %v\n", err)
+	}
+	return status
+}

@@ -1,0 +1,149 @@
+// Package launch finds the plugins on this machine and starts them for the suite.
+package launch
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"samebits/bridge/digest"
+	"samebits/bridge/host"
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/parity/suite"
+)
+
+// Options say where the plugins are. What is empty is looked for; see Python and Predictor.
+type Options struct {
+	Python    string // the interpreter that has PyTorch
+	Predictor string // the native engine's plugin
+	// Deadline bounds each call on a plugin; 0: the host's own deadlines.
+	Deadline time.Duration
+	// Log takes the lines that plugins write; nil drops them.
+	Log     func(host.Line)
+	Version string // of the host, told to plugins
+}
+
+// Launcher starts plugins. It is a suite.Starter.
+type Launcher struct {
+	options Options
+	roots   []string
+	getenv  func(string) string
+
+	libraries func() string // torch's library folders; asked of Python once
+}
+
+// New makes a launcher that looks beside the running program first, then in the working directory.
+func New(options Options) *Launcher {
+	l := &Launcher{options: options, roots: roots(), getenv: os.Getenv}
+	l.libraries = sync.OnceValue(l.findLibraries)
+	return l
+}
+
+// plugin is a host.Plugin with its memory's methods beside its own.
+type plugin struct {
+	*host.Plugin
+	log func(host.Line)
+}
+
+func (p plugin) Alloc(ctx context.Context, n int64) (host.Region, []byte, error) {
+	return p.Memory().Alloc(ctx, n)
+}
+
+func (p plugin) AllocBank(ctx context.Context, specs []tensor.Spec) (host.Bank, [][]byte, error) {
+	return p.Memory().AllocBank(ctx, specs)
+}
+
+// Stop ends the plugin. That it had to be killed is no reason to doubt what it said before, but worth a line.
+func (p plugin) Stop() {
+	if err := p.Plugin.Stop(); err != nil && p.log != nil {
+		p.log(host.Line{Time: time.Now(), Plugin: p.Description().Plugin, Level: slog.LevelWarn, Source: "log", Text: err.Error()})
+	}
+}
+
+// Reference starts the plugin in Python.
+func (l *Launcher) Reference(ctx context.Context) (suite.Arm, error) {
+	python, err := l.Python()
+	if err != nil {
+		return nil, err
+	}
+	c := l.config("reference", python)
+	c.Args = []string{"-m", "samebits_reference"}
+	c.Env = l.pythonEnvironment()
+	return l.start(ctx, c)
+}
+
+// Native starts the plugin around the native engine, pointed at the libraries that PyTorch uses.
+func (l *Launcher) Native(ctx context.Context, _ []recording.Setting) (suite.Arm, error) {
+	program, err := l.Predictor()
+	if err != nil {
+		return nil, err
+	}
+	c := l.config("predictor", program)
+	c.Env = l.nativeEnvironment()
+	return l.start(ctx, c)
+}
+
+func (l *Launcher) start(ctx context.Context, c host.Config) (suite.Arm, error) {
+	p, err := host.Start(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return plugin{p, l.options.Log}, nil
+}
+
+func (l *Launcher) config(name, command string) host.Config {
+	c := host.Config{Name: name, Command: command, Log: l.options.Log, HostVersion: l.options.Version}
+	if d := l.options.Deadline; d > 0 {
+		c.StartDeadline = d
+		c.Deadlines = host.Deadlines{Ping: d, Describe: d, Attach: d, Build: d, Record: d, Export: d, Load: d, Prepare: d, Step: d,
+			Disturb: d, Trace: d, Measure: d, Stats: d}
+	}
+	return c
+}
+
+// librariesVariable tells the native engine where PyTorch's CUDA libraries are.
+const librariesVariable = "SAMEBITS_TORCH_LIB"
+
+func (l *Launcher) nativeEnvironment() []string {
+	folders := l.getenv(librariesVariable)
+	if folders == "" {
+		folders = l.libraries()
+	}
+	if folders == "" {
+		return nil
+	}
+	return []string{librariesVariable + "=" + folders}
+}
+
+func (l *Launcher) pythonEnvironment() []string {
+	var paths []string
+	for _, root := range l.roots {
+		for _, below := range pythonFolders {
+			if path := join(root, below); isFolder(join(path, "samebits_reference")) {
+				paths = append(paths, path)
+			}
+		}
+		if len(paths) > 0 {
+			return []string{"PYTHONPATH=" + strings.Join(paths, string(os.PathListSeparator))}
+		}
+	}
+	return nil // it may be installed in the interpreter's own environment
+}
+
+// EngineBuild is the digest of the native plugin's program.
+func (l *Launcher) EngineBuild() (string, error) {
+	program, err := l.Predictor()
+	if err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(program)
+	if err != nil {
+		return "", fmt.Errorf("digest of the native engine: %w", err)
+	}
+	return digest.Bytes(data), nil
+}

@@ -1,0 +1,34 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Device is a device of the native engine, usable or not.
+type Device struct {
+	Name        string    `json:"name"`
+	Problem     string    `json:"problem,omitempty"` // why it cannot be used
+	Environment []Setting `json:"environment,omitempty"`
+}
+
+// Setting is a key with its value, as the native plugin prints it.
+type Setting struct{ Key, Value string }
+
+// Devices asks the native plugin what it can open.
+func (l *Launcher) Devices(ctx context.Context) ([]Device, error) {
+	program, err := l.Predictor()
+	if err != nil {
+		return nil, err
+	}
+	out, err := run(ctx, "predictor", l.nativeEnvironment(), program, "doctor", "--json")
+	if err != nil {
+		return nil, err
+	}
+	var devices []Device
+	if err := json.Unmarshal(out, &devices); err != nil {
+		return nil, fmt.Errorf("what the native engine says of its devices: %w", err)
+	}
+	return devices, nil
+}

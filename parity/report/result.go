@@ -1,0 +1,129 @@
+// Package report writes results, progress and findings for people. What programs read is JSON, in package result.
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"samebits/parity/gate"
+	"samebits/parity/result"
+)
+
+// Result writes one cell's result: the verdict, each gate, the times of the arms and what it ran on.
+func Result(w io.Writer, r result.Result) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", title(r), r.Verdict)
+	fmt.Fprintf(&b, "  %s\n", r.Summary)
+	for _, p := range r.Problems {
+		fmt.Fprintf(&b, "  problem %s", p.Reason)
+		if p.Path != "" {
+			fmt.Fprintf(&b, " at %s", p.Path)
+		}
+		fmt.Fprintf(&b, ": %s\n", p.Summary)
+		if p.Detail != "" {
+			fmt.Fprintf(&b, "    %s\n", p.Detail)
+		}
+	}
+	gates(&b, r)
+	timings(&b, r)
+	if line := environment(r.Environment); line != "" {
+		fmt.Fprintf(&b, "  on %s\n", line)
+	}
+	if r.Verdict != result.Exact && r.Verdict != result.Consistent {
+		fmt.Fprintf(&b, "  again: %s\n", r.Reproduce)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func title(r result.Result) string {
+	name := r.Family
+	if r.Size != "" {
+		name += "-" + r.Size
+	}
+	if r.Task != "" {
+		name += " " + r.Task
+	}
+	if r.ImgSize != 0 {
+		name += fmt.Sprintf(" %d", r.ImgSize)
+	}
+	return fmt.Sprintf("%s batch %d %s on %s", name, r.Batch, r.Precision, r.Device)
+}
+
+// gates writes a line a gate and, of a gate that did not pass, why.
+func gates(b *strings.Builder, r result.Result) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, id := range gate.Order() {
+		f := r.Gates[id]
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", id, f.Outcome, note(f))
+	}
+	_ = t.Flush() // a strings.Builder never fails
+	for _, id := range gate.Order() {
+		f := r.Gates[id]
+		if f.Outcome == gate.Failed {
+			fmt.Fprintf(b, "  %s %s: %s\n    reproduce: %s\n", id, f.Reason, f.Detail, f.Reproduce)
+		}
+	}
+}
+
+// note says in a few words what stands behind an outcome.
+func note(f gate.Finding) string {
+	if f.Outcome == gate.Skipped || f.Outcome == gate.Failed {
+		return string(f.Reason)
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(f.Arms)) {
+		if a := f.Arms[name]; a.Outcome != gate.Skipped {
+			parts = append(parts, name+figures(a.Figures))
+		}
+	}
+	if f.Arms == nil {
+		return strings.TrimSpace(figures(f.Figures))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func figures(f any) string {
+	switch f := f.(type) {
+	case gate.RecordingFigures:
+		return fmt.Sprintf(" %d recordings of %d operations", f.Recordings, f.Operations)
+	case gate.NoiseFigures:
+		return fmt.Sprintf(" %d processes, %d probes, %d outputs", f.Processes, f.Probes, f.Outputs)
+	case gate.EngagedFigures:
+		return fmt.Sprintf(" %d nodes, %d replays", f.Nodes, f.Replays)
+	case gate.RoundingFigures:
+		if f.Same {
+			return " same bits"
+		}
+	}
+	return ""
+}
+
+// timings writes a line an arm that was measured, in the arms' order.
+func timings(b *strings.Builder, r result.Result) {
+	if len(r.Timings) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, name := range r.Arms {
+		if m, measured := r.Timings[name]; measured {
+			fmt.Fprintf(t, "  %s\t%.3f ms\t(least %.3f, %d steps)\n", name, m.MedianMS, m.MinMS, m.Iterations)
+		}
+	}
+	_ = t.Flush() // a strings.Builder never fails
+}
+
+// environment is the short list of what decides bits.
+func environment(e map[string]string) string {
+	var parts []string
+	for _, key := range []string{"gpu", "driver", "torch", "cuda", "cudnn", "cublas", "nvrtc", "host.cpu", "host.compiler"} {
+		if v := e[key]; v != "" {
+			parts = append(parts, strings.TrimPrefix(key, "host.")+" "+v)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
