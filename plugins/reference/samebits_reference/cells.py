@@ -1,0 +1,123 @@
+"""The table of cells: every family, size and task that LibreYOLO can predict with under its own CUDA graph flag.
+
+`python -m samebits_reference.cells` prints it as JSON lines, without importing torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable
+
+from samebits_wire.problems import Problem, ProblemError
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A family with one of its tasks, in the size and at the image size of the public parity list."""
+
+    task: str
+    family: str
+    classname: str  # in libreyolo.models.<family>.model
+    size: str
+    imgsz: int
+    native: int  # the image size that this family, size and task were made for
+    stride: int = 1  # image sizes are multiples of it
+    only: int = 0  # the one image size it takes; 0: any multiple of stride
+    construct: str = "standard"  # see families.py
+
+    @property
+    def path(self) -> str:
+        """Give the dotted path of the class."""
+        return f"libreyolo.models.{self.family}.model.{self.classname}"
+
+
+CELLS: tuple[Cell, ...] = (
+    Cell("detect", "yolo1", "LibreYOLO1", "t", 448, 448, only=448),
+    Cell("detect", "yolo2", "LibreYOLO2", "t", 640, 416, 32),
+    Cell("detect", "yolo3", "LibreYOLO3", "t", 640, 416, 32),
+    Cell("detect", "yolo4", "LibreYOLO4", "t", 640, 416, 32),
+    Cell("detect", "yolo7", "LibreYOLO7", "b", 640, 640, 32),
+    Cell("detect", "yolo9", "LibreYOLO9", "t", 640, 640, 32),
+    Cell("detect", "yolo9_p2", "LibreYOLO9P2", "t", 640, 640, 32),
+    Cell("detect", "yolo9_e2e", "LibreYOLO9E2E", "t", 640, 640, 32),
+    Cell("detect", "yolox", "LibreYOLOX", "n", 640, 416, 32),
+    Cell("detect", "yolonas", "LibreYOLONAS", "s", 640, 640, 32),
+    Cell("detect", "picodet", "LibrePICODET", "s", 640, 320, 32),
+    Cell("detect", "rtmdet", "LibreRTMDet", "t", 640, 640, 32),
+    Cell("detect", "dfine", "LibreDFINE", "n", 640, 640, 32),
+    Cell("detect", "deim", "LibreDEIM", "n", 640, 640, 32),
+    Cell("detect", "deimv2", "LibreDEIMv2", "atto", 640, 320, 32),
+    Cell("detect", "rtdetr", "LibreRTDETR", "r18", 640, 640, 32, construct="scratch"),
+    Cell("detect", "rtdetrv2", "LibreRTDETRv2", "r18", 640, 640, 32),
+    Cell("detect", "rtdetrv4", "LibreRTDETRv4", "s", 640, 640, 32),
+    Cell("detect", "rfdetr", "LibreRFDETR", "n", 640, 384, 32, construct="empty-state"),
+    Cell("detect", "ec", "LibreEC", "s", 640, 640, 32),
+    Cell("segment", "dfine", "LibreDFINE", "n", 640, 640, 32),
+    Cell("segment", "rtmdet", "LibreRTMDet", "t", 640, 640, 32),
+    Cell("segment", "rfdetr", "LibreRFDETR", "n", 636, 312, 12, construct="empty-state"),
+    Cell("segment", "ec", "LibreEC", "s", 640, 640, 32),
+    Cell("pose", "ec", "LibreEC", "s", 640, 640, 32),
+    Cell("pose", "yolonas", "LibreYOLONAS", "s", 640, 640, 32),
+    Cell("pose", "rfdetr", "LibreRFDETR", "x", 648, 576, 24),
+    Cell("point", "fomo", "LibreFOMO", "s", 640, 96, 8),
+    Cell("classify", "resnet", "LibreResNet", "18", 640, 224),
+    Cell("classify", "convnext", "LibreConvNeXt", "t", 640, 224),
+    Cell("classify", "mobilenetv4", "LibreMobileNetV4", "s", 640, 224),
+    Cell("classify", "efficientnetv2", "LibreEfficientNetV2", "b0", 640, 224),
+    Cell("classify", "clip", "LibreCLIP", "b32", 224, 224, only=224, construct="own-state"),
+    Cell("classify", "siglip2", "LibreSigLIP2", "b16", 256, 256, only=256, construct="own-state"),
+    Cell("classify", "dinov2", "LibreDINOv2", "n", 644, 224, 14),
+    Cell("semantic", "dinov2", "LibreDINOv2", "n", 644, 518, 14),
+    Cell("semantic", "eomt", "LibreEoMT", "s", 512, 512, 16),
+    Cell("semantic", "segformer", "LibreSegformer", "b0", 640, 512, 32),
+    Cell("semantic", "pidnet", "LibrePIDNet", "s", 640, 1024, 64),
+    Cell("semantic", "lingbotvision", "LibreLingBotVision", "s", 640, 512, 16),
+    Cell("depth", "depth_anything", "LibreDepthAnythingV2", "s", 644, 518, 14),
+    Cell("depth", "depth_anything3", "LibreDepthAnything3", "l", 644, 504, 14),
+    Cell("depth", "zipdepth", "LibreZipDepth", "b", 640, 384, 32),
+    Cell("restore", "nafnet", "LibreNAFNet", "s", 640, 256, 16),
+    Cell("restore", "realesrgan", "LibreRealESRGAN", "x4", 640, 64),
+    Cell("restore", "swinir", "LibreSwinIR", "s", 640, 64, 8),
+    Cell("matte", "birefnet", "LibreBiRefNet", "t", 640, 1024, 32),
+)
+
+
+def find(family: str, task: str) -> Cell:
+    """Give the cell of a family; the empty task is the family's first one."""
+    tasks = [cell for cell in CELLS if cell.family == family]
+    if not tasks:
+        known = ", ".join(sorted({cell.family for cell in CELLS}))
+        raise ProblemError(Problem("UNKNOWN_FAMILY", f"no family is named {family!r}", "family", f"known: {known}"))
+    for cell in tasks:
+        if task in ("", cell.task):
+            return cell
+    known = ", ".join(cell.task for cell in tasks)
+    raise ProblemError(Problem("UNKNOWN_TASK", f"{family} has no task {task!r}", "task", f"its tasks: {known}"))
+
+
+def check_shape(cell: Cell, imgsz: int, batch: int) -> list[Problem]:
+    """Give what is wrong with an image size and a batch."""
+    problems = []
+    if cell.only and imgsz != cell.only:
+        problems.append(Problem("BAD_IMAGE_SIZE", f"{cell.family} takes images of {cell.only} only, not {imgsz}", "imgsz"))
+    elif imgsz < cell.stride or imgsz % cell.stride or imgsz > MAX_IMGSZ:
+        what = f"{cell.family} takes multiples of {cell.stride} up to {MAX_IMGSZ}, not {imgsz}"
+        problems.append(Problem("BAD_IMAGE_SIZE", what, "imgsz"))
+    if not 1 <= batch <= MAX_BATCH:
+        problems.append(Problem("BAD_BATCH", f"a batch has 1 to {MAX_BATCH} images, not {batch}", "batch"))
+    return problems
+
+
+MAX_IMGSZ = 8192
+MAX_BATCH = 1024
+
+
+def json_lines(cells: Iterable[Cell] = CELLS) -> str:
+    """Give cells as JSON, one a line."""
+    return "\n".join(json.dumps(dataclasses.asdict(cell) | {"path": cell.path}, sort_keys=True) for cell in cells)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json_lines() + "\n")

@@ -1,0 +1,245 @@
+"""Records one step on real tensors: every call below autograd, with strides, aliasing, module and source line."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from samebits_reference import encode
+from samebits_reference.families import Built, flatten
+from samebits_reference.observe import ModulePath, Observer, operation_name, source_line
+from samebits_reference.weights import whole_storage
+from samebits_wire import recording_pb2 as pb
+from samebits_wire.problems import Kind, Problem, ProblemError
+
+SCHEMA = 1
+_FROZEN = (pb.ROLE_PARAMETER, pb.ROLE_BUFFER, pb.ROLE_CONSTANT)
+_MAX_ALIGNMENT = 512
+# What the allocators promise: of a new block's address, no more is the same from run to run.
+_ALLOCATOR_ALIGNMENT = {"cpu": 64, "cuda": 512}
+
+
+@dataclasses.dataclass(frozen=True)
+class Taken:
+    """A finished recording."""
+
+    recording: pb.Recording
+    data: bytes  # the recording, encoded deterministically
+    weights: dict[str, torch.Tensor]  # what it reads: whole storages, on the CPU
+    outputs: list[tuple[str, torch.Tensor]]
+
+
+def record(
+    built: Built, images: torch.Tensor, profile: tuple[str, Sequence[tuple[str, str]]], environment: dict[str, str]
+) -> Taken:
+    """Record one step of a family that has run before (families cache constants on first use).
+
+    Everything that cannot be recorded is refused at once, with the operation and its module.
+    """
+    recorder = _Recorder(built)
+    recorder.name_storage(images, pb.ROLE_INPUT, "images")
+    with recorder.modules.watch(), recorder:
+        output = built.step(images)
+    outputs = list(flatten(output))
+    recorder.finish(outputs)
+    recording = recorder.recording
+    recording.inputs.add(name="images", value=recorder.value_of(images))
+    _head(recording.header, built, profile, environment)
+    data = recording.SerializeToString(deterministic=True)
+    return Taken(recording, data, recorder.weights(), outputs)
+
+
+def _head(
+    header: pb.Header, built: Built, profile: tuple[str, Sequence[tuple[str, str]]], environment: dict[str, str]
+) -> None:
+    order = built.order
+    header.schema = SCHEMA
+    header.family, header.size, header.task = order.family, order.size, order.task
+    header.mode, header.precision = "predict", order.precision
+    header.profile = profile[0]
+    header.profile_settings.extend(pb.Setting(key=key, value=value) for key, value in profile[1])
+    header.device_type = built.device.type
+    header.environment.extend(pb.Setting(key=key, value=value) for key, value in sorted(environment.items()))
+    header.seed, header.seasoning = order.seed, built.seasoning
+    header.imgsz, header.batch = order.imgsz, order.batch
+
+
+class _Recorder(Observer):
+    def __init__(self, built: Built) -> None:
+        super().__init__()
+        self.recording = pb.Recording()
+        self.modules = ModulePath(built.module)
+        self._problems: list[Problem] = []
+        # A weak reference keeps the identity of a storage from being reused, and lets its memory go.
+        self._storages: dict[int, int] = {}
+        self._kept: list[StorageWeakRef] = []
+        self._values: dict[tuple[Any, ...], int] = {}
+        self._frozen: dict[int, torch.Tensor] = {}  # what frozen storages held, by index
+        self._state = _state(built.module)
+
+    # Calls.
+
+    def before(self, index: int, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        operation = self.recording.operations.add(
+            name=operation_name(func), module=self.modules.current, source=source_line()
+        )
+        refusal = _refusal(func, args)
+        if refusal:
+            self._refuse(index, refusal[0], f"{operation.name} {refusal[1]}")
+        try:
+            operation.arguments.extend(encode.arguments(func, args, kwargs, self.value_of))
+        except encode.CannotEncodeError as error:
+            self._refuse(index, "UNRECORDABLE", f"{operation.name}: {error}")
+            return
+        for position, formal in enumerate(func._schema.arguments):
+            if formal.is_write:
+                self._check_write(index, operation, operation.arguments[position])
+
+    def after(self, index: int, func: torch._ops.OpOverload, result: Any) -> None:
+        operation = self.recording.operations[index]
+        try:
+            operation.results.extend(encode.results(func, result, self._result))
+        except encode.CannotEncodeError as error:
+            self._refuse(index, "UNRECORDABLE", f"{operation.name}: {error}")
+
+    def _check_write(self, index: int, operation: pb.Operation, argument: pb.Argument) -> None:
+        items = argument.list.items if argument.HasField("list") else (argument,)
+        for item in items:
+            if not item.HasField("value"):
+                continue
+            storage = self.recording.storages[self.recording.values[item.value].storage]
+            if storage.role in _FROZEN:
+                self._refuse(index, "WRITES_STATE", f"{operation.name} writes {storage.name}: a step of predict may not")
+
+    def _refuse(self, index: int, reason: str, summary: str) -> None:
+        operation = self.recording.operations[index]
+        where = f"module {operation.module or '(top)'}, {operation.source}"
+        self._problems.append(Problem(reason, summary, f"operations[{index}]", where))
+
+    # Values and storages.
+
+    def value_of(self, tensor: torch.Tensor) -> int:
+        """Give the value that a tensor is. A tensor nobody made in this step is a constant."""
+        return self._value(tensor, pb.ROLE_CONSTANT)
+
+    def _result(self, tensor: torch.Tensor) -> int:
+        return self._value(tensor, pb.ROLE_SCRATCH)
+
+    def _value(self, tensor: torch.Tensor, role_if_new: pb.Role) -> int:
+        _check_plain(tensor)
+        storage = self._storage(tensor, role_if_new)
+        key = (storage, tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+        if key not in self._values:
+            self._values[key] = len(self.recording.values)
+            self.recording.values.add(
+                storage=storage,
+                dtype=encode.dtype(tensor.dtype),
+                sizes=tensor.shape,
+                strides=tensor.stride(),
+                offset=tensor.storage_offset(),
+                alignment=_alignment(tensor),
+            )
+        return self._values[key]
+
+    def _storage(self, tensor: torch.Tensor, role_if_new: pb.Role) -> int:
+        block = tensor.untyped_storage()
+        index = self._storages.get(block._cdata)
+        if index is not None:
+            if self.recording.storages[index].bytes != block.nbytes():
+                raise encode.CannotEncodeError("a storage changed its size")
+            return index
+        if block._cdata in self._state:
+            name, role = self._state[block._cdata]
+            return self.name_storage(tensor, role, name)
+        if role_if_new == pb.ROLE_CONSTANT:
+            constants = sum(storage.role == pb.ROLE_CONSTANT for storage in self.recording.storages)
+            return self.name_storage(tensor, role_if_new, f"constant.{constants}")
+        return self.name_storage(tensor, role_if_new, "")
+
+    def name_storage(self, tensor: torch.Tensor, role: pb.Role, name: str) -> int:
+        """Enter the storage of a tensor. What parameters, buffers and constants hold is kept as it is now."""
+        block = tensor.untyped_storage()
+        index = len(self.recording.storages)
+        self.recording.storages.add(bytes=block.nbytes(), role=role, name=name, dtype=encode.dtype(tensor.dtype))
+        self._storages[block._cdata] = index
+        self._kept.append(StorageWeakRef(block))
+        if role in _FROZEN:
+            with torch.utils._python_dispatch._disable_current_modes():
+                self._frozen[index] = whole_storage(tensor).cpu().clone()
+        return index
+
+    # The end.
+
+    def finish(self, outputs: Sequence[tuple[str, torch.Tensor]]) -> None:
+        """Name the outputs, and refuse everything that was wrong."""
+        for name, tensor in outputs:
+            try:
+                value = self._value(tensor, pb.ROLE_CONSTANT)
+            except encode.CannotEncodeError as error:
+                self._problems.append(Problem("UNRECORDABLE", str(error), f"outputs/{name}"))
+                continue
+            self.recording.outputs.add(name=name, value=value)
+            storage = self.recording.storages[self.recording.values[value].storage]
+            if storage.role == pb.ROLE_SCRATCH:
+                storage.role = pb.ROLE_OUTPUT
+        if not outputs:
+            self._problems.append(Problem("NO_OUTPUTS", "the step gave no tensors", "outputs"))
+        if self._problems:
+            raise ProblemError(self._problems, Kind.UNIMPLEMENTED)
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """Give what the recording reads, one tensor a storage, named like it."""
+        return {self.recording.storages[index].name: content for index, content in self._frozen.items()}
+
+
+def _state(module: torch.nn.Module) -> dict[int, tuple[str, pb.Role]]:
+    """Give name and role of each storage that parameters and buffers lie on; the first name of each wins."""
+    state: dict[int, tuple[str, pb.Role]] = {}
+    for role, named in ((pb.ROLE_PARAMETER, module.named_parameters()), (pb.ROLE_BUFFER, module.named_buffers())):
+        for name, tensor in named:
+            state.setdefault(tensor.untyped_storage()._cdata, (name, role))
+    return state
+
+
+def _alignment(tensor: torch.Tensor) -> int:
+    base = tensor.untyped_storage().data_ptr()
+    promise = _ALLOCATOR_ALIGNMENT[tensor.device.type]
+    # The last term caps what luck gave a base beyond the promise, so that recordings do not depend on it.
+    together = base | (int(tensor.storage_offset()) * tensor.element_size()) | promise | _MAX_ALIGNMENT
+    return together & -together
+
+
+def _check_plain(tensor: torch.Tensor) -> None:
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+        raise encode.CannotEncodeError(f"tensor subclass {type(tensor).__name__}")
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_complex():
+        raise encode.CannotEncodeError(f"tensor of layout {tensor.layout}, dtype {tensor.dtype}")
+    if tensor.is_conj() or tensor.is_neg():
+        raise encode.CannotEncodeError("tensor with a lazy conjugate or negative")
+    if tensor.device.type not in _ALLOCATOR_ALIGNMENT:
+        raise encode.CannotEncodeError(f"tensor on device {tensor.device}")
+
+
+_RESIZING = frozenset({"aten::set_", "aten::resize_", "aten::resize_as_"})
+_INDEXING = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
+
+
+def _refusal(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> tuple[str, str] | None:
+    """Say why a call cannot be in a recording: its reason and what it does."""
+    name = func._schema.name
+    if name in _RESIZING:
+        return "UNRECORDABLE", "changes what lies under a tensor"
+    if name in _INDEXING:
+        masks = [item for item in args[1] if item is not None and item.dtype in (torch.bool, torch.uint8)]
+        return ("DYNAMIC_OPERATION", "indexes by a mask: its sizes depend on data") if masks else None
+    if torch.Tag.dynamic_output_shape in func.tags:
+        return "DYNAMIC_OPERATION", "gives sizes that depend on data"
+    if torch.Tag.data_dependent_output in func.tags:
+        return "DYNAMIC_OPERATION", "reads a tensor's data on the host"
+    if torch.Tag.nondeterministic_seeded in func.tags:
+        return "RANDOM_OPERATION", "draws random numbers"
+    return None
