@@ -1,0 +1,108 @@
+# make help lists what there is. Everything works from a fresh clone: what a target needs is made or installed first.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+STAMPS := build/stamps
+PYTHON := .venv/bin/python
+# Known only once build/stamps/go is made, so it is expanded in recipes alone.
+GO = $(shell cat $(STAMPS)/go)
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+GOBUILD = CGO_ENABLED=1 $(GO) build -trimpath -buildvcs=false
+
+# Tests and commands find the interpreter, its packages and the toolchain by these.
+WITH_PATHS = SAMEBITS_PYTHON="$(CURDIR)/$(PYTHON)" VIRTUAL_ENV="$(CURDIR)/.venv" \
+	PATH="$(CURDIR)/.venv/bin:$(dir $(GO)):$$PATH"
+
+.PHONY: help setup venv build proto lock test test-go test-python test-gpu lint fmt demo bundle clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMPS)/system venv $(STAMPS)/go ## install or find what everything else needs
+
+venv: $(STAMPS)/venv ## make .venv from requirements.lock
+
+$(STAMPS)/system: scripts/system.sh scripts/python.sh
+	@mkdir -p $(@D)
+	scripts/system.sh
+	@touch $@
+
+$(STAMPS)/venv: requirements.lock scripts/venv.sh scripts/python.sh | $(STAMPS)/system
+	scripts/venv.sh
+	@touch $@
+
+$(STAMPS)/go: scripts/go.sh scripts/locks/go.lock $(STAMPS)/venv
+	@scripts/go.sh > $@
+
+# Tools written in Go, at the versions of tools/go.mod.
+TOOLS := build/tools/protoc-gen-go build/tools/protoc-gen-go-grpc build/tools/staticcheck build/tools/gotestsum
+IMPORT_protoc-gen-go := google.golang.org/protobuf/cmd/protoc-gen-go
+IMPORT_protoc-gen-go-grpc := google.golang.org/grpc/cmd/protoc-gen-go-grpc
+IMPORT_staticcheck := honnef.co/go/tools/cmd/staticcheck
+IMPORT_gotestsum := gotest.tools/gotestsum
+
+$(TOOLS): build/tools/%: tools/go.mod tools/go.sum | $(STAMPS)/go
+	@mkdir -p $(@D)
+	cd tools && $(GO) build -trimpath -o ../$@ $(IMPORT_$*)
+
+build: setup ## build bin/parity and the plugins written in Go
+	@mkdir -p bin
+	$(GOBUILD) -o bin/parity ./cmd/parity
+	$(GOBUILD) -o bin/samebits-predictor ./plugins/predictor
+	$(GOBUILD) -o bin/samebits-example ./plugins/example
+
+proto: setup build/tools/protoc-gen-go build/tools/protoc-gen-go-grpc ## generate the code of bridge/proto
+	scripts/proto.sh
+
+LOCK = $(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-emit-find-links \
+	--custom-compile-command 'make lock'
+
+lock: setup ## resolve the Python requirements anew
+	$(LOCK) --universal --python-version 3.10 requirements.in -o requirements.lock
+	$(LOCK) --universal --python-version 3.10 scripts/locks/go.in -o scripts/locks/go.lock
+	$(LOCK) --universal --python-version 3.10 scripts/locks/uv.in -o scripts/locks/uv.lock
+	$(LOCK) --no-deps --python-version 3.12 --python-platform x86_64-manylinux_2_28 scripts/locks/bundle.in -o scripts/locks/bundle.lock
+
+test: test-go test-python ## run all tests that need no GPU
+
+test-go: build build/tools/gotestsum ## run the tests written in Go
+	$(GO) vet ./...
+	$(WITH_PATHS) build/tools/gotestsum --format pkgname -- -timeout 12m ./...
+
+test-python: setup ## run the tests written in Python
+	cd plugins/reference && $(WITH_PATHS) python -m pytest -q -m "not gpu"
+
+test-gpu: build build/tools/gotestsum ## run the tests that need a GPU
+	@command -v nvidia-smi >/dev/null && nvidia-smi -L || { echo "no GPU here: nvidia-smi finds none" >&2; exit 1; }
+	$(WITH_PATHS) build/tools/gotestsum --format pkgname -- -tags gpu -timeout 12m ./native/... ./parity/... ./plugins/...
+	cd plugins/reference && $(WITH_PATHS) python -m pytest -q -m gpu
+
+CLANG_FILES = $(shell git ls-files '*.c' '*.cpp' '*.h' '*.cu' '*.cuh')
+PYTHON_FILES = plugins/reference
+
+lint: setup $(TOOLS) ## check format, types, suspicious code and generated code
+	@files=$$($$($(GO) env GOROOT)/bin/gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "not gofmt: $$files" >&2; exit 1; }
+	PATH="$(dir $(GO)):$$PATH" build/tools/staticcheck ./...
+	PATH="$(dir $(GO)):$$PATH" build/tools/staticcheck -tags gpu ./native/...
+	.venv/bin/clang-format --dry-run -Werror $(CLANG_FILES)
+	cd $(PYTHON_FILES) && ../../.venv/bin/ruff check . && ../../.venv/bin/ruff format --check . && ../../.venv/bin/mypy
+	bash -n $$(git ls-files '*.sh') .ci/run
+	scripts/proto.sh --check
+
+fmt: setup ## format all sources
+	$$($(GO) env GOROOT)/bin/gofmt -w $$(git ls-files '*.go')
+	.venv/bin/clang-format -i $(CLANG_FILES)
+	cd $(PYTHON_FILES) && ../../.venv/bin/ruff check --fix . && ../../.venv/bin/ruff format .
+
+demo: build ## verify resnet-18 and yolo9-t on this machine
+	$(WITH_PATHS) scripts/demo.sh
+
+bundle: build ## put all that a GPU machine without network needs into build/bundle
+	$(WITH_PATHS) GO="$(GO)" scripts/bundle.sh
+
+clean: ## remove what was built; .venv stays
+	rm -rf bin build

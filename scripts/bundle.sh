@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Makes build/bundle: all that a GPU machine with torch but without network needs to verify families. Run it there with
+# run.sh, which docs/bundle.md explains.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bundle=build/bundle
+limit=$((64 << 20))
+
+rm -rf "$bundle"
+mkdir -p "$bundle/bin" "$bundle/python"
+
+# The very programs that `make build` made: certificates name the engine by the digest of its file.
+cp bin/parity bin/samebits-predictor bin/samebits-example "$bundle/bin/"
+for package in native/cuda native/ops; do
+    CGO_ENABLED=1 "$GO" test -c -trimpath -buildvcs=false -tags gpu -ldflags='-s -w' -o "$bundle/bin/${package//\//-}.test" "./$package"
+    # Tests find their data below the folder that they run in.
+    if [ -d "$package/testdata" ]; then
+        mkdir -p "$bundle/$package"
+        cp -r "$package/testdata" "$bundle/$package/"
+    fi
+done
+
+cp -r plugins/reference/samebits_reference plugins/reference/samebits_wire plugins/reference/tests "$bundle/python/"
+cp plugins/reference/pyproject.toml "$bundle/python/"
+.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-compile --require-hashes --only-binary :all: \
+    --python-version 3.12 --implementation cp --abi cp312 --abi abi3 --abi none \
+    --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 --platform manylinux_2_17_x86_64 --platform any \
+    --target "$bundle/python" -r scripts/locks/bundle.lock
+rm -rf "$bundle/python/bin"
+find "$bundle" -name __pycache__ -prune -exec rm -rf {} +
+
+mkdir -p "$bundle/goldens"
+git ls-files goldens | while read -r file; do install -D -m 644 "$file" "$bundle/$file"; done
+install -m 755 scripts/run.sh "$bundle/run.sh"
+
+size=$(du -sb "$bundle" | cut -f1)
+echo "$bundle: $((size >> 10)) KiB"
+if [ "$size" -ge "$limit" ]; then
+    echo "the bundle must stay below $limit bytes; the largest files:" >&2
+    find "$bundle" -type f -printf '%s %p\n' | sort -rn | head >&2
+    exit 1
+fi
