@@ -15,14 +15,22 @@ import (
 // Open opens a device.
 func Open(name string) (device.Device, error) {
 	if name == "host" {
-		return host.Open()
+		d, err := host.Open()
+		if err != nil {
+			return nil, err // not a nil *host.Device in an interface
+		}
+		return d, nil
 	}
 	index, ok := strings.CutPrefix(name, "cuda:")
 	n, err := strconv.Atoi(index)
 	if !ok || err != nil || n < 0 {
 		return nil, diag.New("UNKNOWN_DEVICE", "device", "no device %q; there are host and cuda:N", name)
 	}
-	return cuda.Open(n)
+	d, err := cuda.Open(n, cuda.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // Found is a device of this machine, usable or not.
@@ -32,13 +40,20 @@ type Found struct {
 	Environment []device.Setting `json:"environment,omitempty"`
 }
 
-// List tries every device of this machine. It always names host and cuda:0.
+// List tries every device of this machine. It always names host and cuda:0; further GPUs
+// only while they open.
 func List() []Found {
 	found := []Found{try("host")}
-	for i := range max(cuda.Count(), 1) {
-		found = append(found, try(fmt.Sprintf("cuda:%d", i)))
+	for i := 0; ; i++ {
+		f := try(fmt.Sprintf("cuda:%d", i))
+		if i > 0 && f.Problem != "" {
+			return found
+		}
+		found = append(found, f)
+		if f.Problem != "" {
+			return found
+		}
 	}
-	return found
 }
 
 func try(name string) Found {

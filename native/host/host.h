@@ -72,8 +72,8 @@ struct sb_list {
   int64_t count, bytes;
   struct sb_command *commands;
 };
-struct sb_list *sb_list_new(int64_t count, int64_t arguments);
-struct sb_list *sb_list_copy(const struct sb_list *list);
+struct sb_list *sb_host_list_new(int64_t count, int64_t arguments);
+struct sb_list *sb_host_list_copy(const struct sb_list *list);
 // Gives room for a kernel's arguments: values[i] is where args[i] points to.
 uint64_t *sb_list_arguments(struct sb_list *list, int64_t command, int64_t first, int64_t count);
 

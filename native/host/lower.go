@@ -51,7 +51,7 @@ func (p *program) lower(list []device.Command, resolve device.Resolve) error {
 	if l.libraries, err = p.device.libraries.need(files); err != nil {
 		return err
 	}
-	p.list = C.sb_list_new(C.int64_t(len(list)), C.int64_t(arguments))
+	p.list = C.sb_host_list_new(C.int64_t(len(list)), C.int64_t(arguments))
 	if p.list == nil {
 		return outOfMemory(int64(len(list)))
 	}

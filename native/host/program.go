@@ -80,7 +80,7 @@ func (p *program) Capture() (int, error) {
 	if err := p.usable(); err != nil {
 		return 0, err
 	}
-	graph := C.sb_list_copy(p.list)
+	graph := C.sb_host_list_copy(p.list)
 	if graph == nil {
 		return 0, outOfMemory(int64(p.list.bytes))
 	}

@@ -15,7 +15,7 @@ int sb_cpu_vector(void) {
 // ---- lists --------------------------------------------------------------------------------------------------------
 static size_t commands_bytes(int64_t count) { return sizeof(struct sb_list) + count * sizeof(struct sb_command); }
 
-struct sb_list *sb_list_new(int64_t count, int64_t arguments) {
+struct sb_list *sb_host_list_new(int64_t count, int64_t arguments) {
   size_t bytes = commands_bytes(count) + arguments * (sizeof(void *) + sizeof(uint64_t));
   struct sb_list *l = calloc(1, bytes);
   if (!l) return NULL;
@@ -35,7 +35,7 @@ uint64_t *sb_list_arguments(struct sb_list *l, int64_t command, int64_t first, i
   return values;
 }
 
-struct sb_list *sb_list_copy(const struct sb_list *l) {
+struct sb_list *sb_host_list_copy(const struct sb_list *l) {
   struct sb_list *copy = malloc(l->bytes);
   if (!copy) return NULL;
   memcpy(copy, l, l->bytes);
