@@ -4,8 +4,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -17,7 +15,9 @@ import (
 func Result(w io.Writer, r result.Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", title(r), r.Verdict)
-	fmt.Fprintf(&b, "  %s\n", r.Summary)
+	if !failed(r) {
+		fmt.Fprintf(&b, "  %s\n", r.Summary)
+	}
 	for _, p := range r.Problems {
 		fmt.Fprintf(&b, "  problem %s", p.Reason)
 		if p.Path != "" {
@@ -33,11 +33,21 @@ func Result(w io.Writer, r result.Result) error {
 	if line := environment(r.Environment); line != "" {
 		fmt.Fprintf(&b, "  on %s\n", line)
 	}
-	if r.Verdict != result.Exact && r.Verdict != result.Consistent {
+	if r.Verdict != result.Exact && r.Verdict != result.Consistent && !failed(r) {
 		fmt.Fprintf(&b, "  again: %s\n", r.Reproduce)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// failed reports whether a gate failed: then its line says more than the summary.
+func failed(r result.Result) bool {
+	for _, f := range r.Gates {
+		if f.Outcome == gate.Failed {
+			return true
+		}
+	}
+	return false
 }
 
 func title(r result.Result) string {
@@ -59,25 +69,25 @@ func gates(b *strings.Builder, r result.Result) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, id := range gate.Order() {
 		f := r.Gates[id]
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", id, f.Outcome, note(f))
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", id, f.Outcome, note(f, r.Arms))
 	}
 	_ = t.Flush() // a strings.Builder never fails
 	for _, id := range gate.Order() {
 		f := r.Gates[id]
 		if f.Outcome == gate.Failed {
-			fmt.Fprintf(b, "  %s %s: %s\n    reproduce: %s\n", id, f.Reason, f.Detail, f.Reproduce)
+			fmt.Fprintf(b, "  %s: %s\n    reproduce: %s\n", id, strings.ReplaceAll(f.Detail, "; ", "\n    "), f.Reproduce)
 		}
 	}
 }
 
 // note says in a few words what stands behind an outcome.
-func note(f gate.Finding) string {
+func note(f gate.Finding, arms []string) string {
 	if f.Outcome == gate.Skipped || f.Outcome == gate.Failed {
 		return string(f.Reason)
 	}
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(f.Arms)) {
-		if a := f.Arms[name]; a.Outcome != gate.Skipped {
+	for _, name := range arms {
+		if a, judged := f.Arms[name]; judged && a.Outcome != gate.Skipped {
 			parts = append(parts, name+figures(a.Figures))
 		}
 	}
@@ -93,6 +103,8 @@ func figures(f any) string {
 		return fmt.Sprintf(" %d recordings of %d operations", f.Recordings, f.Operations)
 	case gate.NoiseFigures:
 		return fmt.Sprintf(" %d processes, %d probes, %d outputs", f.Processes, f.Probes, f.Outputs)
+	case gate.SeenFigures:
+		return fmt.Sprintf(" %d pairs of probes differ", len(f.Different))
 	case gate.EngagedFigures:
 		return fmt.Sprintf(" %d nodes, %d replays", f.Nodes, f.Replays)
 	case gate.RoundingFigures:

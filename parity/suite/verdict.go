@@ -60,8 +60,21 @@ func (v *verification) verdict() (result.Verdict, gate.Reason, string) {
 	if v.cell.OnGPU() {
 		return result.Exact, "", fmt.Sprintf("%s give the same bits (%s)", strings.Join(v.result.Arms, ", "), same)
 	}
-	return result.Consistent, "", fmt.Sprintf("native-graph gives native-eager's bits (%s); against double precision, "+
-		"native's error is at most %.2f times PyTorch's; only a GPU can prove it exact", same, v.worstRounding())
+	rounding := fmt.Sprintf("against double precision, native's error is at most %.2f times PyTorch's", v.worstRounding())
+	if v.sameBits() {
+		rounding = "they are PyTorch's bits, too"
+	}
+	return result.Consistent, "", fmt.Sprintf("native-graph gives native-eager's bits (%s); %s; only a GPU can prove it exact", same, rounding)
+}
+
+// sameBits reports whether the host gave the eager reference's bits after all.
+func (v *verification) sameBits() bool {
+	for _, f := range v.result.Gates[gate.Native].Arms {
+		if figures, _ := f.Figures.(gate.RoundingFigures); !figures.Same {
+			return false
+		}
+	}
+	return true
 }
 
 // worstRounding is the largest ratio of native's largest error to PyTorch's.

@@ -52,11 +52,16 @@ type Starter struct {
 	Faults
 	Processes int // started so far
 	Alive     int // of them, not yet stopped
+	// OnStart is told the number of each process that starts; it may be nil.
+	OnStart func(process int)
 }
 
 func (s *Starter) start(kind string) *fakeArm {
 	s.Processes++
 	s.Alive++
+	if s.OnStart != nil {
+		s.OnStart(s.Processes)
+	}
 	return &fakeArm{starter: s, Faults: s.Faults, kind: kind, process: s.Processes}
 }
 
@@ -127,7 +132,7 @@ func (a *fakeArm) AllocBank(ctx context.Context, specs []tensor.Spec) (bank arm.
 func (a *fakeArm) at(r arm.Region) []byte { return a.memory[r.Offset : r.Offset+r.Length] }
 
 func (a *fakeArm) Describe(context.Context) (arm.Description, error) {
-	return arm.Description{Plugin: a.kind, Environment: []recording.Setting{
+	return arm.Description{Plugin: a.kind, Version: "1.0", Devices: []string{"cpu"}, Environment: []recording.Setting{
 		{Key: "cudnn", Value: "9.19"}, {Key: a.kind + "_only", Value: "yes"}, {Key: "side", Value: a.kind}}}, nil
 }
 

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"samebits/bridge/diag"
+	"samebits/bridge/host"
+	"samebits/parity/launch"
+	"samebits/parity/result"
+	"samebits/parity/suite/suitetest"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the commands print to testdata")
+
+// fakes is a backend without plugins.
+type fakes struct {
+	suitetest.Starter
+	missing error // of every program
+	gpu     bool
+	options launch.Options
+}
+
+func (f *fakes) Python() (string, error)      { return "python", f.missing }
+func (f *fakes) Predictor() (string, error)   { return "samebits-predictor", f.missing }
+func (f *fakes) EngineBuild() (string, error) { return strings.Repeat("ab", 32), f.missing }
+
+func (f *fakes) Families(context.Context) ([]launch.Entry, error) {
+	return []launch.Entry{{Family: "fake", Task: "classify", Size: "s", ImgSize: 640, Native: 8},
+		{Family: "fake", Task: "detect", Size: "s", ImgSize: 640, Native: 8}}, f.missing
+}
+
+func (f *fakes) Inspect(context.Context) (launch.PythonInfo, error) {
+	info := launch.PythonInfo{Path: "python", Version: "3.12.0", Packages: map[string]string{}}
+	for _, name := range launch.Packages {
+		info.Packages[name] = "1.0"
+	}
+	return info, f.missing
+}
+
+func (f *fakes) Devices(context.Context) ([]launch.Device, error) {
+	devices := []launch.Device{{Name: "host", Environment: []launch.Setting{{Key: "host.compiler", Value: "g++ 12"}}},
+		{Name: "cuda:0", Problem: "libcuda.so.1: no such file"}}
+	if f.gpu {
+		devices[1].Problem = ""
+	}
+	return devices, f.missing
+}
+
+type call struct {
+	stdout, stderr string
+	status         int
+	fakes          *fakes
+}
+
+func parity(t *testing.T, f *fakes, args ...string) call {
+	t.Helper()
+	return parityUntil(t.Context(), f, args...)
+}
+
+func parityUntil(ctx context.Context, f *fakes, args ...string) call {
+	var out, err bytes.Buffer
+	a := &app{out: &out, err: &err, backend: func(o launch.Options) backend { f.options = o; return f }}
+	status := a.run(ctx, args)
+	return call{out.String(), err.String(), status, f}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".txt")
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s (go test -rewrite writes it anew)\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for name, args := range map[string][]string{
+		"help":        {},
+		"help-verify": {"verify", "--help"}, "help-list": {"list", "--help"}, "help-record": {"record", "--help"},
+		"help-doctor": {"doctor", "--help"}, "help-version": {"version", "--help"}, "help-trace": {"trace", "--help"},
+	} {
+		c := parity(t, &fakes{}, args...)
+		if c.status != 0 || c.stderr != "" {
+			t.Errorf("%s: status %d, %s", name, c.status, c.stderr)
+		}
+		golden(t, name, c.stdout)
+	}
+}
+
+func TestOutput(t *testing.T) {
+	broken := faulty(suitetest.Faults{Native: suitetest.ULPs(2), NativeTrace: true})
+	broken.gpu = true
+	for _, c := range []struct {
+		name   string
+		fakes  *fakes
+		args   []string
+		status int
+	}{
+		{"list", &fakes{}, []string{"list"}, 0},
+		{"list-json", &fakes{}, []string{"list", "--json"}, 0},
+		{"doctor", &fakes{}, []string{"doctor"}, 0},
+		{"doctor-missing", &fakes{missing: &host.Error{Reason: host.ReasonMissing, Plugin: "x", Summary: "there is none"}}, []string{"doctor"}, 3},
+		{"verify-exact", &fakes{gpu: true}, []string{"verify", "fake"}, 0},
+		{"verify-host", &fakes{}, []string{"verify", "fake"}, 0},
+		{"verify-differs", broken, []string{"verify", "fake"}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := parity(t, c.fakes, c.args...)
+			if got.status != c.status {
+				t.Errorf("status %d: %s", got.status, got.stderr)
+			}
+			golden(t, c.name, got.stdout+"--- stderr\n"+got.stderr)
+		})
+	}
+}
+
+func faulty(f suitetest.Faults) *fakes { return &fakes{Starter: suitetest.Starter{Faults: f}} }
+
+func TestExitStatus(t *testing.T) {
+	refuses := &host.CallError{Plugin: "predictor", Call: "Load", Code: codes.InvalidArgument,
+		Problems: diag.Problems{{Reason: "UNKNOWN_OPERATION", Summary: "no aten::foo"}}}
+	gone := &host.Error{Reason: host.ReasonMissing, Plugin: "predictor", Summary: "there is none"}
+	for _, c := range []struct {
+		name   string
+		fakes  *fakes
+		args   string
+		status int
+		says   string // on stderr
+	}{
+		{"exact", &fakes{gpu: true}, "verify fake --device cuda:0", 0, ""},
+		{"differs", faulty(suitetest.Faults{Stale: true}), "verify fake --device cuda:0", 1, ""},
+		{"noise", faulty(suitetest.Faults{Noise: true}), "verify fake --device cuda:0", 1, ""},
+		{"refused", faulty(suitetest.Faults{Refuses: refuses}), "verify fake --device host", 2, ""},
+		{"crashed", faulty(suitetest.Faults{Crash: gone}), "verify fake --device host", 3, ""},
+		{"no predictor", &fakes{missing: gone}, "verify fake", 3, "PLUGIN_MISSING"},
+		{"no families", &fakes{missing: gone}, "list", 3, "PLUGIN_MISSING"},
+		{"no family named", &fakes{}, "verify", 2, "requires at least 1 arg"},
+		{"unknown command", &fakes{}, "verfy fake", 2, `unknown command "verfy"`},
+		{"unknown flag", &fakes{}, "verify fake --fast", 2, "unknown flag: --fast"},
+		{"unknown precision", &fakes{}, "verify fake --precision fp8", 2, `--precision "fp8"`},
+		{"empty precision", &fakes{}, "verify fake --precision=", 2, "--precision is empty"},
+		{"unknown device", &fakes{}, "verify fake --device tpu", 2, `--device "tpu"`},
+		{"device without number", &fakes{}, "verify fake --device cuda:", 2, `--device "cuda:"`},
+		{"no batch", &fakes{}, "verify fake --batch 0", 2, "positive"},
+		{"negative timeout", &fakes{}, "verify fake --timeout -1s", 2, "negative"},
+		{"no number", &fakes{}, "verify fake --imgsz big", 2, "invalid argument"},
+		{"list of something", &fakes{}, "list yolo9", 2, "unknown command"},
+		{"record without a folder", &fakes{}, "record fake", 2, "-o DIR"},
+		{"record of two precisions", &fakes{}, "record fake -o x --precision fp32,bf16", 2, "one is needed"},
+		{"trace finds it", faulty(suitetest.Faults{Native: suitetest.ULPs(1), NativeTrace: true}), "trace fake --device cuda:0", 1, ""},
+		{"trace of an unknown probe", &fakes{}, "trace fake --device cuda:0 --probe zebra", 2, "UNKNOWN_PROBE"},
+		{"trace finds nothing", &fakes{}, "trace fake --device cuda:0", 0, ""},
+		{"version", &fakes{}, "version", 0, ""},
+		{"completion", &fakes{}, "completion bash", 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := parity(t, c.fakes, strings.Fields(c.args)...)
+			if got.status != c.status {
+				t.Errorf("status %d instead of %d\n%s%s", got.status, c.status, got.stdout, got.stderr)
+			}
+			if !strings.Contains(got.stderr, c.says) {
+				t.Errorf("stderr lacks %q: %s", c.says, got.stderr)
+			}
+			if got.fakes.Alive != 0 {
+				t.Errorf("%d processes were left behind", got.fakes.Alive)
+			}
+		})
+	}
+}
+
+// With --json stdout holds one object a cell and nothing else.
+func TestJSON(t *testing.T) {
+	dir := t.TempDir()
+	got := parity(t, &fakes{}, "verify", "fake", "--precision", "fp32,bf16", "--precision", "fp16", "--json", "--output", dir)
+	if got.status != 0 {
+		t.Fatal(got.stderr)
+	}
+	lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d lines:\n%s", len(lines), got.stdout)
+	}
+	for i, precision := range []string{"fp32", "bf16", "fp16"} {
+		var r result.Result
+		if err := json.Unmarshal([]byte(lines[i]), &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Precision != precision || r.Verdict != result.Consistent || r.Environment["engine_build"] == "" {
+			t.Errorf("%s %s %v", r.Precision, r.Verdict, r.Environment)
+		}
+		if _, err := os.Stat(filepath.Join(dir, r.Name())); err != nil {
+			t.Error(err)
+		}
+	}
+	if !strings.Contains(got.stderr, "verifying on the device host") || !strings.Contains(got.stderr, "[3/3] fake batch 1 fp16 on host: step 1 of 6, recording") {
+		t.Errorf("stderr: %s", got.stderr)
+	}
+}
+
+// A cell that broke is on stdout, but not kept as a result.
+func TestBrokenIsNotKept(t *testing.T) {
+	dir := t.TempDir()
+	got := parity(t, faulty(suitetest.Faults{Crash: errors.New("the disk is full")}), "verify", "fake", "--json", "--output", dir)
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 0 || got.status != 3 || !strings.Contains(got.stdout, `"verdict":"broken"`) {
+		t.Errorf("status %d, files %v, %v\n%s", got.status, files, err, got.stdout)
+	}
+}
+
+func TestInterruptKeepsFinishedCells(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fakes{}
+	f.OnStart = func(processes int) {
+		if processes == 8 { // two more than a cell takes
+			f.Crash = context.Canceled
+			cancel()
+		}
+	}
+	got := parityUntil(ctx, f, "verify", "fake", "--precision", "fp32,bf16,fp16", "--output", dir)
+	if got.status != 3 || f.Alive != 0 {
+		t.Errorf("status %d, %d processes alive", got.status, f.Alive)
+	}
+	if !strings.Contains(got.stderr, "interrupted; 1 of 3 cells are finished") {
+		t.Errorf("stderr: %s", got.stderr)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "classify-fake-s-8-b1-predict-fp32-host.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRecord(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "fake")
+	got := parity(t, &fakes{}, "record", "fake", "-o", dir)
+	if got.status != 0 || !strings.Contains(got.stdout, "2 operations, recording ") {
+		t.Fatalf("status %d\n%s%s", got.status, got.stdout, got.stderr)
+	}
+	for _, name := range []string{"recording.pb", "recording.txt", "weights.safetensors"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFlagsReachTheLauncher(t *testing.T) {
+	f := &fakes{}
+	parity(t, f, "list", "--python", "/opt/python", "--predictor", "/opt/predictor", "--timeout", "90s", "-v")
+	if o := f.options; o.Python != "/opt/python" || o.Predictor != "/opt/predictor" || o.Deadline.Seconds() != 90 || o.Log == nil {
+		t.Errorf("%+v", o)
+	}
+}
