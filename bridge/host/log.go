@@ -34,8 +34,20 @@ type journal struct {
 	emit sync.Mutex // one line at a time reaches the sink
 	sink func(Line)
 
-	mu   sync.Mutex
-	last []string
+	mu    sync.Mutex
+	last  []string
+	crash []string // the first lines of the last crash: a long stack would push them out of last
+}
+
+// crashLines is how much is kept from where a crash begins.
+const crashLines = 8
+
+// crashSigns begin what Go, Python and C libraries print when they die.
+var crashSigns = []string{"panic: ", "fatal error: ", "SIG", "Traceback (most recent", "Fatal Python error", "terminate called",
+	"Assertion ", "*** "}
+
+func beginsCrash(line string) bool {
+	return slices.ContainsFunc(crashSigns, func(sign string) bool { return strings.HasPrefix(line, sign) })
 }
 
 func (j *journal) add(level slog.Level, source, text string) {
@@ -48,6 +60,12 @@ func (j *journal) add(level slog.Level, source, text string) {
 		j.last = j.last[1:]
 	}
 	j.last = append(j.last, text)
+	switch begins := beginsCrash(text); {
+	case begins && (len(j.crash) == 0 || len(j.crash) == crashLines):
+		j.crash = []string{text}
+	case len(j.crash) > 0 && len(j.crash) < crashLines:
+		j.crash = append(j.crash, text)
+	}
 	j.mu.Unlock()
 	if j.sink != nil {
 		j.emit.Lock()
@@ -56,9 +74,13 @@ func (j *journal) add(level slog.Level, source, text string) {
 	}
 }
 
+// tail gives the last lines, and before them where a crash began, should that be further back.
 func (j *journal) tail() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if len(j.crash) == crashLines && !slices.Contains(j.last, j.crash[0]) {
+		return slices.Concat(j.crash, []string{"…"}, j.last)
+	}
 	return slices.Clone(j.last)
 }
 
@@ -123,10 +145,8 @@ func parseEntry(line string) (slog.Level, string, bool) {
 }
 
 func guessLevel(line string) slog.Level {
-	for _, sign := range []string{"panic: ", "fatal error: ", "Traceback ", "[ERROR]", "ERROR", "F0000"} {
-		if strings.HasPrefix(line, sign) {
-			return slog.LevelError
-		}
+	if beginsCrash(line) || strings.HasPrefix(line, "[ERROR]") || strings.HasPrefix(line, "ERROR") {
+		return slog.LevelError
 	}
 	if strings.HasPrefix(line, "[WARN]") || strings.Contains(line, "Warning: ") || strings.HasPrefix(line, "WARNING") {
 		return slog.LevelWarn

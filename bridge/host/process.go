@@ -87,7 +87,12 @@ func (p *process) readStdout(r io.Reader) {
 	line, err := nextLine(lines)
 	if line != "" || err == nil {
 		p.first <- line
-		_, _ = io.WriteString(p.handshakeEnd, line+"\n") // fails only if go-plugin gave up
+		forward := func() { _, _ = io.WriteString(p.handshakeEnd, line+"\n") } // fails only if nobody reads any more
+		if wrong, _ := readHandshake(line); wrong == "" {
+			forward()
+		} else { // go-plugin will kill it: let it say more first, or end by itself
+			time.AfterFunc(drainTime, forward)
+		}
 	}
 	if err == nil {
 		follow(lines, p.journal.stdout)

@@ -39,15 +39,19 @@ func newSocketDir() (*socketDir, error) {
 		return nil, fmt.Errorf("folder for the plugin's socket: %w", err)
 	}
 	d := &socketDir{path: path}
-	d.lock, err = os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
-	if err == nil {
-		err = unix.Flock(int(d.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	}
-	if err != nil {
+	if err := d.take(); err != nil {
 		d.remove()
 		return nil, fmt.Errorf("folder for the plugin's socket: %w", err)
 	}
 	return d, nil
+}
+
+// take locks the folder for as long as this process lives.
+func (d *socketDir) take() (err error) {
+	if d.lock, err = os.OpenFile(filepath.Join(d.path, lockName), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return err
+	}
+	return unix.Flock(int(d.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
 
 // remove deletes the folder. It may be called again.
