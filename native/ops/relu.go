@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("relu", "aten::relu", "aten::relu_") }

@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("sigmoid", "aten::sigmoid", "aten::sigmoid_") }

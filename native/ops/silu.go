@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("silu", "aten::silu", "aten::silu_") }
