@@ -124,13 +124,16 @@ func (a *app) logLine(l host.Line) {
 	fmt.Fprintf(a.err, "%s: %s: %s\n", l.Plugin, strings.ToLower(l.Level.String()), l.Text)
 }
 
-// versionText is the module's version as the linker recorded it, with the commit where it is known.
+// release is set by the linker: -X main.release=v1.2.3.
+var release string
+
+// versionText is the release, or the module's version as the toolchain recorded it.
 func versionText() string {
-	version := "(devel)"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			version = info.Main.Version
-		}
+	if release != "" {
+		return release
 	}
-	return version
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
 }

@@ -1,0 +1,176 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"samebits/bridge/host"
+)
+
+// script makes an executable file.
+func script(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// launcher looks in one root, with a PATH of its own and no other variables.
+func launcher(t *testing.T, o Options, root string, env map[string]string) *Launcher {
+	t.Helper()
+	t.Setenv("PATH", filepath.Join(root, "path"))
+	l := New(o)
+	l.roots = []string{root}
+	l.getenv = func(key string) string { return env[key] }
+	return l
+}
+
+func TestFind(t *testing.T) {
+	root := t.TempDir()
+	inVenv := script(t, filepath.Join(root, ".venv/bin/python"), "")
+	inPath := script(t, filepath.Join(root, "path/python3"), "")
+	beside := script(t, filepath.Join(root, "bin/samebits-predictor"), "")
+	other := script(t, filepath.Join(root, "other"), "")
+	empty := t.TempDir()
+	for _, c := range []struct {
+		name    string
+		options Options
+		root    string
+		env     map[string]string
+		python  string
+		engine  string
+	}{
+		{"beside the program", Options{}, root, nil, inVenv, beside},
+		{"by options", Options{Python: other, Predictor: other}, root, map[string]string{PythonVariable: "/missing"}, other, other},
+		{"by variables", Options{}, root, map[string]string{PythonVariable: other, PredictorVariable: other}, other, other},
+		{"by a name in PATH", Options{Python: "python3"}, root, nil, inPath, beside},
+		{"nothing there", Options{}, empty, nil, "", ""},
+		{"a file that is missing", Options{Python: "/missing/python", Predictor: "/missing/predictor"}, root, nil, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := launcher(t, c.options, c.root, c.env)
+			for what, find := range map[string]func() (string, error){c.python: l.Python, c.engine: l.Predictor} {
+				got, err := find()
+				if got != what {
+					t.Errorf("got %q, want %q", got, what)
+				}
+				var missing *host.Error
+				if what == "" && (!errors.As(err, &missing) || missing.Reason != host.ReasonMissing) {
+					t.Errorf("error %v", err)
+				}
+			}
+		})
+	}
+}
+
+func TestPythonPath(t *testing.T) {
+	bundle, repository, bare := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, dir := range []string{filepath.Join(bundle, "python/samebits_reference"), filepath.Join(repository, "plugins/reference/samebits_reference")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for root, want := range map[string]string{
+		bundle: "PYTHONPATH=" + bundle + "/python", repository: "PYTHONPATH=" + repository + "/plugins/reference", bare: "",
+	} {
+		if got := strings.Join(launcher(t, Options{}, root, nil).pythonEnvironment(), " "); got != want {
+			t.Errorf("%q instead of %q", got, want)
+		}
+	}
+}
+
+func TestFamiliesAndInspect(t *testing.T) {
+	root := t.TempDir()
+	script(t, filepath.Join(root, ".venv/bin/python"), `
+if [ "$1" = -m ]; then
+	echo '{"family": "resnet", "task": "classify", "size": "18", "imgsz": 640, "native": 224, "more": 1}'
+	echo '{"family": "yolo9", "task": "detect", "size": "t", "imgsz": 640, "native": 640}'
+else
+	echo '{"path": "p", "version": "3.12.0", "packages": {"torch": "2.11.0"}, "libraries": ["/a/lib", "/b/lib"]}'
+fi`)
+	l := launcher(t, Options{}, root, nil)
+	entries, err := l.Families(t.Context())
+	if err != nil || len(entries) != 2 || entries[0].Native != 224 || entries[1].Family != "yolo9" {
+		t.Errorf("%v, %v", entries, err)
+	}
+	info, err := l.Inspect(t.Context())
+	if err != nil || info.Packages["torch"] != "2.11.0" {
+		t.Errorf("%v, %v", info, err)
+	}
+	if got := l.nativeEnvironment(); len(got) != 1 || got[0] != "SAMEBITS_TORCH_LIB=/a/lib:/b/lib" {
+		t.Errorf("native environment %v", got)
+	}
+	l = launcher(t, Options{}, root, map[string]string{librariesVariable: "/mine"})
+	if got := l.nativeEnvironment(); len(got) != 1 || got[0] != "SAMEBITS_TORCH_LIB=/mine" {
+		t.Errorf("native environment %v", got)
+	}
+}
+
+func TestDevices(t *testing.T) {
+	root := t.TempDir()
+	script(t, filepath.Join(root, "bin/samebits-predictor"), `
+echo '[{"name": "host", "environment": [{"Key": "host.cpu", "Value": "x"}]}, {"name": "cuda:0", "problem": "no driver"}]'`)
+	devices, err := launcher(t, Options{}, root, nil).Devices(t.Context())
+	if err != nil || len(devices) != 2 || devices[0].Environment[0].Value != "x" || devices[1].Problem != "no driver" {
+		t.Errorf("%v, %v", devices, err)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	root := t.TempDir()
+	python := filepath.Join(root, ".venv/bin/python")
+	for _, c := range []struct{ name, text, says string }{
+		{"fails", "echo 'no module named torch' >&2; exit 1", "no module named torch"},
+		{"prints something else", "echo hello", "table of families"},
+	} {
+		script(t, python, c.text)
+		_, err := launcher(t, Options{}, root, nil).Families(t.Context())
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	script(t, python, "exec sleep 60")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := launcher(t, Options{}, root, nil).Families(ctx); err == nil {
+		t.Error("no error when interrupted")
+	}
+	if err := os.Chmod(python, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var broken *host.Error
+	if _, err := launcher(t, Options{}, root, nil).Families(t.Context()); !errors.As(err, &broken) || broken.Reason != host.ReasonStart {
+		t.Errorf("not executable: %v", err)
+	}
+}
+
+// Starting goes through the host, which says what is wrong with a program.
+func TestStart(t *testing.T) {
+	root := t.TempDir()
+	script(t, filepath.Join(root, "bin/samebits-predictor"), "echo garbage")
+	_, err := launcher(t, Options{Predictor: filepath.Join(root, "bin/samebits-predictor")}, root, nil).Native(t.Context(), nil)
+	var broken *host.Error
+	if !errors.As(err, &broken) || broken.Plugin != "predictor" {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestEngineBuild(t *testing.T) {
+	root := t.TempDir()
+	script(t, filepath.Join(root, "bin/samebits-predictor"), "")
+	build, err := launcher(t, Options{}, root, nil).EngineBuild()
+	if err != nil || len(build) != 64 {
+		t.Errorf("%q, %v", build, err)
+	}
+	if _, err := launcher(t, Options{}, t.TempDir(), nil).EngineBuild(); err == nil {
+		t.Error("no error without a program")
+	}
+}
