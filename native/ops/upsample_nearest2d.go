@@ -1,0 +1,54 @@
+package ops
+
+import (
+	"fmt"
+
+	"samebits/bridge/recording"
+)
+
+func init() { register(lowerUpsampleNearest, "aten::upsample_nearest2d") }
+
+func lowerUpsampleNearest(b *Builder, op *recording.Operation) error {
+	self, out, in, to, err := planes(b, op)
+	if err != nil {
+		return err
+	}
+	rows, err := resizeScale(op, "scales_h", in.sizes[2], to.sizes[2])
+	if err != nil {
+		return err
+	}
+	columns, err := resizeScale(op, "scales_w", in.sizes[3], to.sizes[3])
+	if err != nil {
+		return err
+	}
+	n := b.Value(out).Numel()
+	if n == 0 {
+		return nil
+	}
+	if b.Value(self).Numel() == 0 {
+		return Refuse(op, "arguments[0]", "an empty tensor gives %v", b.Value(out).Sizes)
+	}
+	args := append([]any{uint32(n), b.Pointer(self)}, in.args()...)
+	args = append(append(args, b.Pointer(out)), to.args()...)
+	args = append(args, uint32(to.sizes[1]), uint32(to.sizes[2]), uint32(to.sizes[3]), int32(in.sizes[2]), int32(in.sizes[3]),
+		rows, columns, flag(channelsLast(b.Value(out))))
+	b.launch("upsample_nearest2d", fmt.Sprintf("upsample_nearest2d_%d", b.Value(out).DType.Size()), n, args)
+	return nil
+}
+
+// resizeScale is how many input rows an output row stands for, in float: the reciprocal of a scale that was given, which
+// PyTorch computes in double, else the ratio of the sizes.
+func resizeScale(op *recording.Operation, name string, in, out int64) (float32, error) {
+	a, ok := op.Arg(name)
+	if !ok || a.Kind == recording.None {
+		return float32(in) / float32(out), nil
+	}
+	scale, err := number(op, name)
+	if err != nil {
+		return 0, err
+	}
+	if scale > 0 {
+		return float32(1 / scale), nil
+	}
+	return float32(in) / float32(out), nil
+}
