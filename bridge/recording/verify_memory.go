@@ -114,11 +114,8 @@ func (v *verifier) alignment(path string, x *Value) {
 		v.add("BAD_ALIGNMENT", path+".alignment", "a %s cannot lie at a multiple of %d bytes only", x.DType, a)
 		return
 	}
-	// The value's address is an odd multiple of its alignment, or any multiple of the largest.
-	now := residue{m: 2 * a, r: a - x.Offset*x.DType.Size()}
-	if a == MaxAlignment {
-		now = residue{m: a, r: -x.Offset * x.DType.Size()}
-	}
+	// The value's address is a multiple of its alignment; of a larger one, too, where the reference could not promise it.
+	now := residue{m: a, r: -x.Offset * x.DType.Size()}
 	known := &v.aligned[x.Storage]
 	if m := min(now.m, known.m); m > 0 && (now.r-known.r)%m != 0 {
 		v.add("BAD_ALIGNMENT", path+".alignment", "%d contradicts the alignment of another value on storages[%d]", a, x.Storage)

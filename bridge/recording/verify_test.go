@@ -29,8 +29,11 @@ func TestSoundRecordings(t *testing.T) {
 	expanded.Values[4].Sizes, expanded.Values[4].Strides = []int64{1000, 4}, []int64{0, 1}
 	beyond := recordingtest.ConvBNReLU() // an empty value may begin anywhere: torch.empty(0, 4).select(1, 3)
 	beyond.Values[8].Offset = 3
+	promised := recordingtest.ConvBNReLU() // the CPU's allocator promises 64, whatever the address was
+	promised.Values[14].Sizes, promised.Values[14].Offset, promised.Values[14].Alignment = []int64{1, 240}, 16, 64
+	promised.Values[13].Alignment = 64
 	for name, r := range map[string]*recording.Recording{
-		"step": recordingtest.ConvBNReLU(), "every kind": everyKind(), "input is output": spare.R, "expanded": expanded, "empty": beyond,
+		"promised": promised, "step": recordingtest.ConvBNReLU(), "every kind": everyKind(), "input is output": spare.R, "expanded": expanded, "empty": beyond,
 	} {
 		if ps := recording.Verify(r); len(ps) > 0 {
 			t.Errorf("%s: %v", name, ps)
@@ -86,7 +89,9 @@ func TestVerifyFinds(t *testing.T) {
 		},
 			[]string{"values[0].alignment: BAD_ALIGNMENT", "values[1].alignment: BAD_ALIGNMENT", "values[2].alignment: BAD_ALIGNMENT"}},
 		{"alignment below the element", func(r *recording.Recording) { r.Values[0].Alignment = 2 }, []string{"values[0].alignment: BAD_ALIGNMENT"}},
-		{"alignments that contradict", func(r *recording.Recording) { r.Values[14].Alignment = 64 }, []string{"values[14].alignment: BAD_ALIGNMENT"}},
+		{"alignments that contradict", func(r *recording.Recording) {
+			r.Values[14].Sizes, r.Values[14].Offset = []int64{1, 255}, 1
+		}, []string{"values[14].alignment: BAD_ALIGNMENT"}},
 		{"dtypes", func(r *recording.Recording) {
 			r.Values[0].DType, r.Slots = tensor.Invalid, []recording.Slot{{Name: "lr"}}
 		},
