@@ -23,6 +23,7 @@ const (
 	ReasonHandshake     = "PLUGIN_HANDSHAKE"      // printed something else than the handshake
 	ReasonStartDeadline = "PLUGIN_START_DEADLINE" // did not answer in time
 	ReasonProtocol      = "PLUGIN_PROTOCOL"       // speaks another version
+	ReasonDescribe      = "PLUGIN_DESCRIBE"       // started, but could not say what it is
 	ReasonConnection    = "PLUGIN_CONNECTION"     // the connection was refused or broke though it lives
 	ReasonCrashed       = "PLUGIN_CRASHED"        // ended by itself
 	ReasonHung          = "PLUGIN_HUNG"           // a deadline ran out, so it was killed

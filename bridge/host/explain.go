@@ -17,6 +17,7 @@ const handshakeVersion = 1
 func (p *Plugin) explainStart(caller, within context.Context, err error) *Error {
 	e := &Error{During: "start", cause: err}
 	var known *Error
+	var refused *CallError
 	switch {
 	case caller.Err() != nil:
 		e.Reason, e.Summary, e.cause = ReasonInterrupted, "its start was interrupted", caller.Err()
@@ -26,6 +27,8 @@ func (p *Plugin) explainStart(caller, within context.Context, err error) *Error 
 		e.Reason, e.Summary = ReasonStart, "the system refused to start it: "+err.Error()
 	case errors.As(err, &known):
 		return known
+	case errors.As(err, &refused):
+		e.Reason, e.Summary = ReasonDescribe, "cannot describe itself: "+refused.Problems.Error()
 	default:
 		p.explainOutput(e)
 	}
@@ -34,7 +37,8 @@ func (p *Plugin) explainStart(caller, within context.Context, err error) *Error 
 
 // explainOutput looks at the line where the handshake belongs.
 func (p *Plugin) explainOutput(e *Error) {
-	<-p.process.done.Done() // go-plugin killed what had not ended
+	_ = p.process.Kill(context.Background()) // go-plugin did so already, unless the connection itself was refused
+	<-p.process.done.Done()
 	exit, _ := p.process.ended()
 	byItself := exit.Signal != syscall.SIGKILL
 	if byItself {

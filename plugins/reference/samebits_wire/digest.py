@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer  # type: ignore[attr-defined]
-
     import torch
+
+    Buffer = bytes | bytearray | memoryview | ctypes.Array[ctypes.c_char]
 
 
 def header(dtype: str, sizes: Sequence[int]) -> bytes:
@@ -36,5 +36,5 @@ def digest_tensor(tensor: torch.Tensor) -> str:
     plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
     length = plain.numel() * plain.element_size()
     # ctypes reads any dtype, bfloat16 too, without numpy.
-    data = (ctypes.c_char * length).from_address(plain.data_ptr()) if length else b""
+    data = memoryview((ctypes.c_char * length).from_address(plain.data_ptr())).cast("B") if length else b""
     return digest_raw(str(plain.dtype).removeprefix("torch."), plain.shape, data)

@@ -77,13 +77,8 @@ class Memory:
         """Give a CPU tensor that lies on a region, without a copy. dtype is one of the wire, of torch, or a name."""
         import torch
 
-        name = dtype_name(dtype)
-        numel = math.prod(sizes)
-        if any(size < 0 for size in sizes) or numel * _SIZES[name] != region.length:
-            raise ProblemError(
-                Problem("REGION", f"{name}{list(sizes)} takes {numel * _SIZES[name]} bytes, its region has {region.length}")
-            )
         mapped, start = self._find(region)
+        name, numel = _fits(region, dtype, sizes)
         element = getattr(torch, name)
         if numel == 0:
             return torch.empty(tuple(sizes), dtype=element)
@@ -96,6 +91,11 @@ class Memory:
         except ProblemError as error:
             problems = (Problem(p.reason, p.summary, placed.spec.name, p.detail) for p in error.problems)
             raise ProblemError(problems, error.kind) from error
+
+    def check(self, placed: arm_pb2.PlacedTensor) -> None:
+        """Refuse a tensor whose region is not there or not of its size."""
+        self._find(placed.region)
+        _fits(placed.region, placed.spec.dtype, placed.spec.sizes)
 
     def ranges(self) -> list[memoryview]:
         """Give the attached ranges, for one who pins them for a device. Each stays where it is until the process ends."""
@@ -114,3 +114,15 @@ class Memory:
         raise ProblemError(
             Problem("REGION", f"region {region.offset}+{region.length} lies in no attached range of the shared memory")
         )
+
+
+def _fits(region: arm_pb2.Region, dtype: int | str | torch.dtype, sizes: Sequence[int]) -> tuple[str, int]:
+    """Give the dtype's name and the number of elements of a tensor that fills its region."""
+    name = dtype_name(dtype)
+    if any(size < 0 for size in sizes):
+        raise ProblemError(Problem("TENSOR", f"sizes {list(sizes)} cannot be"))
+    numel = math.prod(sizes)
+    if numel * _SIZES[name] != region.length:
+        needs = f"{name}{list(sizes)} takes {numel * _SIZES[name]} bytes"
+        raise ProblemError(Problem("REGION", f"{needs}, its region has {region.length}"))
+    return name, numel

@@ -46,18 +46,42 @@ class ProblemError(Exception):
 
 def encode(problems: Iterable[Problem], limit: int) -> bytes:
     """Serialize problems in at most `limit` bytes; those that do not fit are counted by a last one."""
-    problems = list(problems)
-    for keep in range(len(problems), 0, -1):
-        message = arm_pb2.Problems(problems=[_message(problem) for problem in problems[:keep]])
-        if keep < len(problems):
-            message.problems.add(reason="MORE_PROBLEMS", summary=f"{len(problems) - keep} more problems")
-        data = message.SerializeToString(deterministic=True)
-        if len(data) <= limit:
-            return data
-    first = problems[0] if problems else Problem("INTERNAL", "no problem was named")
-    short = arm_pb2.Problem(reason=first.reason[:200], summary=first.summary[: limit // 8], path=first.path[: limit // 16])
-    return arm_pb2.Problems(problems=[short]).SerializeToString(deterministic=True)
+    problems = list(problems) or [Problem("INTERNAL", "no problem was named")]
+    kept = arm_pb2.Problems()
+    used = 0
+    for index, problem in enumerate(problems):
+        message = _message(problem)
+        size = message.ByteSize() + 8
+        reserve = 80 if index < len(problems) - 1 else 0  # for the problem that counts the rest
+        if used + size + reserve > limit:
+            if index == 0:
+                kept.problems.append(_shorten(message, limit - 80))
+                index = 1
+            if index < len(problems):
+                kept.problems.add(reason="MORE_PROBLEMS", summary=f"{len(problems) - index} more problems")
+            break
+        used += size
+        kept.problems.append(message)
+    return kept.SerializeToString(deterministic=True)
 
 
 def _message(problem: Problem) -> arm_pb2.Problem:
-    return arm_pb2.Problem(reason=problem.reason, summary=problem.summary, path=problem.path, detail=problem.detail)
+    texts = (_valid(text) for text in (problem.reason, problem.summary, problem.detail, problem.path))
+    return arm_pb2.Problem(**dict(zip(("reason", "summary", "detail", "path"), texts, strict=True)))
+
+
+def _valid(text: str) -> str:
+    """Replace what UTF-8 cannot carry: lone surrogates, as file names have them."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _shorten(message: arm_pb2.Problem, limit: int) -> arm_pb2.Problem:
+    """Cut a problem's texts so that they fit in `limit` bytes."""
+    limit -= 32  # tags and lengths
+    shares = {"reason": 8, "path": 8, "detail": 8, "summary": 2}
+    return arm_pb2.Problem(**{name: _cut(getattr(message, name), limit // share) for name, share in shares.items()})
+
+
+def _cut(text: str, limit: int) -> str:
+    data = text.encode()
+    return text if len(data) <= limit else data[:limit].decode("utf-8", "ignore") + "…"
