@@ -4,6 +4,7 @@
 // columns: for each block of k they pack the columns of the image, and the micro kernels add into the tile; at last the
 // tile is rounded and stored. Rows are split so that panels are nearly equal: 16 rows are 8 and 8, not 12 and 4.
 #include <algorithm>
+#include <type_traits>
 #include "elements.h"
 #include "host.h"
 #include "micro.h"
@@ -25,7 +26,8 @@ struct parts {
   int64_t start(int64_t i) const { return n * i / count; }
 };
 
-template <class E> struct convolver {
+// NR is the width of a micro kernel in columns.
+template <class E, int64_t NR> struct convolver {
   typedef typename accumulator<E>::type T;
   const sb_convolution &c;
   micro_set<T> micros;
@@ -38,10 +40,10 @@ template <class E> struct convolver {
     columns = c.oh * c.ow;
     panels = {c.co, divide_up(c.co, micros.rows)};
     blocks = {k, divide_up(k, DEPTH)};
-    int64_t units = divide_up(columns, micros.columns), images = c.n * c.groups, want = 4 * threads;
+    int64_t units = divide_up(columns, NR), images = c.n * c.groups, want = 4 * threads;
     // Enough tiles for all threads, unless they become too small to be worth it.
     row_tiles = {panels.count, divide_up(c.co, ROWS - micros.rows)};
-    col_tiles = {units, divide_up(units * micros.columns, COLUMNS)};
+    col_tiles = {units, divide_up(units * NR, COLUMNS)};
     if (images * row_tiles.count * col_tiles.count < want)
       col_tiles.count = std::max(col_tiles.count, std::min(divide_up(units, 2), divide_up(want, images * row_tiles.count)));
     if (images * row_tiles.count * col_tiles.count < threads)
@@ -79,7 +81,7 @@ template <class E> struct convolver {
   }
 
   // ---- image ----
-  // Packs columns j..j+width-1 of rows k0..k1-1, padded with zeros to the width of a micro kernel.
+  // Packs rows k0..k1-1 of columns j..j+width-1 into panels of NR columns, the last one padded with zeros.
   void pack_image(const E *x, int64_t k0, int64_t k1, int64_t j, int64_t width, T *to) const {
     if (c.xs[1] == 1 && c.xs[3] != 1 && c.ci > 1) pack_pixels(x, k0, k1, j, width, to);
     else pack_rows(x, k0, k1, j, width, to);
@@ -87,59 +89,94 @@ template <class E> struct convolver {
   // Row by row of the image: for images whose rows are contiguous, and any other.
   void pack_rows(const E *x, int64_t k0, int64_t k1, int64_t j, int64_t width, T *to) const {
     int64_t kx = k0 % c.kw, ky = k0 / c.kw % c.kh, ci = k0 / (c.kw * c.kh), oy0 = j / c.ow, ox0 = j % c.ow;
-    for (int64_t k = k0; k < k1; k++, to += micros.columns) {
-      const E *plane = x + ci * c.xs[1];
-      int64_t oy = oy0, ox = ox0, at = 0;
-      while (at < width) {
-        int64_t run = std::min(width - at, c.ow - ox), iy = oy * c.sy + ky * c.dy - c.py, ix = ox * c.sx + kx * c.dx - c.px;
-        if (iy < 0 || iy >= c.h) zero(to + at, run);
-        else pack_run(plane + iy * c.xs[2], ix, run, to + at);
-        at += run;
-        ox = 0;
-        oy++;
+    int64_t panel = (k1 - k0) * NR, padded = divide_up(width, NR) * NR;
+    for (int64_t k = k0; k < k1; k++) {
+      // Pixels low..high-1 of a row read inside of the image's row; the others read padding.
+      int64_t left = kx * c.dx - c.px;
+      int64_t low = left < 0 ? divide_up(-left, c.sx) : 0, high = left < c.wd ? (c.wd - 1 - left) / c.sx + 1 : 0;
+      writer w = {to + (k - k0) * NR, panel, 0};
+      for (int64_t at = 0, oy = oy0, ox = ox0; at < width; oy++, ox = 0) {
+        int64_t end = std::min(c.ow, ox + width - at), iy = oy * c.sy + ky * c.dy - c.py;
+        at += end - ox;
+        if (iy < 0 || iy >= c.h) {
+          w.zeros(end - ox);
+          continue;
+        }
+        int64_t from = std::min(end, std::max(ox, low)), until = std::max(from, std::min(end, high));
+        w.zeros(from - ox);
+        w.row(x + ci * c.xs[1] + iy * c.xs[2] + (left + from * c.sx) * c.xs[3], c.sx * c.xs[3], until - from);
+        w.zeros(end - until);
       }
-      zero(to + width, micros.columns - width);
+      w.zeros(padded - width);
       if (++kx == c.kw) {
         kx = 0;
         if (++ky == c.kh) ky = 0, ci++;
       }
     }
   }
-  // run elements of an image row from ix on, c.sx apart; outside of the row there are zeros.
-  void pack_run(const E *row, int64_t ix, int64_t run, T *to) const {
-    int64_t low = ix < 0 ? std::min(run, divide_up(-ix, c.sx)) : 0;
-    int64_t high = ix >= c.wd ? 0 : std::min(run, (c.wd - 1 - ix) / c.sx + 1);
-    high = std::max(low, high);
-    zero(to, low);
-    const E *from = row + (ix + low * c.sx) * c.xs[3];
-    int64_t step = c.sx * c.xs[3];
-    if (step == 1) load_run(to + low, from, high - low);
-    else for (int64_t i = low; i < high; i++, from += step) to[i] = load(from);
-    zero(to + high, run - high);
-  }
   // Pixel by pixel: for channels-last images, where the channels of a pixel are neighbours.
   void pack_pixels(const E *x, int64_t k0, int64_t k1, int64_t j, int64_t width, T *to) const {
-    int64_t taps = c.kh * c.kw;
+    int64_t taps = c.kh * c.kw, panel = (k1 - k0) * NR, padded = divide_up(width, NR) * NR, step = taps * NR;
     for (int64_t tap = 0; tap < taps; tap++) {
-      int64_t ky = tap / c.kw, kx = tap % c.kw;
+      int64_t ky = tap / c.kw, kx = tap % c.kw, oy = j / c.ow, ox = j % c.ow;
       int64_t first = divide_up(k0 - tap, taps), last = divide_up(k1 - tap, taps);  // channels whose k is in the block
-      int64_t oy = j / c.ow, ox = j % c.ow;
-      for (int64_t at = 0; at < micros.columns; at++) {
+      for (int64_t at = 0; at < padded; at++) {
         int64_t iy = oy * c.sy + ky * c.dy - c.py, ix = ox * c.sx + kx * c.dx - c.px;
-        T *q = to + (first * taps + tap - k0) * micros.columns + at;
+        T *q = to + at / NR * panel + (first * taps + tap - k0) * NR + at % NR;
         if (at >= width || iy < 0 || iy >= c.h || ix < 0 || ix >= c.wd) {
-          for (int64_t ci = first; ci < last; ci++, q += taps * micros.columns) *q = 0;
+          for (int64_t ci = first; ci < last; ci++, q += step) *q = 0;
         } else {
           const E *pixel = x + iy * c.xs[2] + ix * c.xs[3];
-          for (int64_t ci = first; ci < last; ci++, q += taps * micros.columns) *q = load(pixel + ci);
+          for (int64_t ci = first; ci < last; ci++, q += step) *q = load(pixel + ci);
         }
         if (++ox == c.ow) ox = 0, oy++;
       }
     }
   }
-  static void zero(T *p, int64_t n) {
-    for (int64_t i = 0; i < n; i++) p[i] = 0;
-  }
+  // writer writes one k of successive columns, which lie in one panel after another.
+  struct writer {
+    T *line;         // of the panel at hand
+    int64_t panel;   // distance of panels
+    int64_t column;  // of the panel at hand
+    // in_panels calls f(to, done, n) for pieces of n columns that lie together; done columns came before.
+    template <class F> void in_panels(int64_t n, F f) {
+      for (int64_t done = 0; done < n;) {
+        int64_t piece = std::min(n - done, NR - column);
+        f(line + column, done, piece);
+        done += piece;
+        column += piece;
+        if (column == NR) {
+          column = 0;
+          line += panel;
+        }
+      }
+    }
+    void zeros(int64_t n) {
+      in_panels(n, [](T *to, int64_t, int64_t m) {
+        for (int64_t i = 0; i < m; i++) to[i] = 0;
+      });
+    }
+    void row(const E *from, int64_t step, int64_t n) {
+      // Whole panels and steps 1 and 2 with constants, so that they become vector instructions.
+      if (step == 1)
+        in_panels(n, [from](T *to, int64_t done, int64_t m) {
+          if (m == NR) load_run(to, from + done, NR);
+          else load_run(to, from + done, m);
+        });
+      else if (step == 2)
+        in_panels(n, [from](T *to, int64_t done, int64_t m) {
+          const E *p = from + 2 * done;
+          if (m == NR)
+            for (int64_t i = 0; i < NR; i++) to[i] = load(p + 2 * i);
+          else
+            for (int64_t i = 0; i < m; i++) to[i] = load(p + 2 * i);
+        });
+      else
+        in_panels(n, [from, step](T *to, int64_t done, int64_t m) {
+          for (int64_t i = 0; i < m; i++) to[i] = load(from + (done + i) * step);
+        });
+    }
+  };
 
   // ---- tiles ----
   void tile(int64_t index, char *scratch) const {
@@ -148,16 +185,15 @@ template <class E> struct convolver {
     int64_t col_tile = index / (c.groups * row_tiles.count) % col_tiles.count;
     int64_t image = index / (c.groups * row_tiles.count * col_tiles.count);
     int64_t p0 = row_tiles.start(row_tile), p1 = row_tiles.start(row_tile + 1), row0 = panels.start(p0);
-    int64_t j0 = col_tiles.start(col_tile) * micros.columns;
-    int64_t j1 = std::min(columns, col_tiles.start(col_tile + 1) * micros.columns);
-    int64_t ld = divide_up(j1 - j0, micros.columns) * micros.columns;
+    int64_t j0 = col_tiles.start(col_tile) * NR;
+    int64_t j1 = std::min(columns, col_tiles.start(col_tile + 1) * NR);
+    int64_t ld = divide_up(j1 - j0, NR) * NR;
     const E *x = (const E *)c.x + image * c.xs[0] + group * c.ci * c.xs[1];
     T *b = (T *)scratch, *acc = b + DEPTH * COLUMNS;
     for (int64_t block = 0; block < blocks.count; block++) {
       int64_t k0 = blocks.start(block), k1 = blocks.start(block + 1), depth = k1 - k0;
-      for (int64_t j = 0; j < j1 - j0; j += micros.columns)
-        pack_image(x, k0, k1, j0 + j, std::min<int64_t>(micros.columns, j1 - j0 - j), b + j * depth);
-      for (int64_t j = 0; j < j1 - j0; j += micros.columns)
+      pack_image(x, k0, k1, j0, j1 - j0, b);
+      for (int64_t j = 0; j < j1 - j0; j += NR)
         for (int64_t p = p0; p < p1; p++) {
           int64_t row = panels.start(p), rows = panels.start(p + 1) - row;
           micros.with_rows[rows - 1](depth, packed(group, k0, depth, row), b + j * depth, acc + (row - row0) * ld + j, ld, block == 0);
@@ -195,18 +231,30 @@ template <class E> struct convolver {
   }
 };
 
-template <class E> void convolve(sb_host *host, sb_slot *mine, const sb_convolution &c, micro_set<typename accumulator<E>::type> micros) {
-  convolver<E> v(c, micros, sb_host_threads(host));
+template <class E, int64_t NR> void convolve(sb_host *host, sb_slot *mine, const sb_convolution &c, micro_set<typename accumulator<E>::type> micros) {
+  typedef convolver<E, NR> V;
+  V v(c, micros, sb_host_threads(host));
   int64_t weights = c.groups * c.co * v.blocks.n;
-  sb_parallel(host, mine, weights < FEW_WEIGHTS ? 1 : v.c.groups * v.blocks.count, convolver<E>::weights_work, &v);
+  sb_parallel(host, mine, weights < FEW_WEIGHTS ? 1 : c.groups * v.blocks.count, V::weights_work, &v);
   v.next = 0;
-  sb_parallel(host, mine, v.tiles, convolver<E>::tiles_work, &v);
+  sb_parallel(host, mine, v.tiles, V::tiles_work, &v);
+}
+template <class E> void convolve(sb_host *host, sb_slot *mine, const sb_convolution &c, int vector) {
+  constexpr bool wide = std::is_same<E, double>::value;
+  if constexpr (wide) {
+    if (vector == 512) convolve<E, 16>(host, mine, c, micro_double_512());
+    else convolve<E, 8>(host, mine, c, micro_double_256());
+  } else {
+    if (vector == 512) convolve<E, 32>(host, mine, c, micro_float_512());
+    else convolve<E, 16>(host, mine, c, micro_float_256());
+  }
 }
 }  // namespace
 
 extern "C" void sb_convolve(sb_host *host, sb_slot *mine, int vector, const sb_convolution *given) {
   sb_convolution c = *given;
   if (c.n * c.co * c.groups * c.oh * c.ow == 0) return;
+  if (sb_convolve_depthwise(host, mine, &c)) return;
   // A 1x1 convolution of whole contiguous rows is one long row: one matrix product without gaps.
   if (c.kh == 1 && c.kw == 1 && c.sy == 1 && c.sx == 1 && c.py == 0 && c.px == 0 && c.xs[2] == c.wd * c.xs[3] &&
       c.ys[2] == c.ow * c.ys[3]) {
@@ -214,11 +262,10 @@ extern "C" void sb_convolve(sb_host *host, sb_slot *mine, int vector, const sb_c
     c.ow *= c.oh;
     c.h = c.oh = 1;
   }
-  micro_set<float> f = vector == 512 ? micro_float_512() : micro_float_256();
   switch (c.type) {
-    case SB_FLOAT32: return convolve<float>(host, mine, c, f);
-    case SB_BFLOAT16: return convolve<bf16>(host, mine, c, f);
-    case SB_FLOAT16: return convolve<f16>(host, mine, c, f);
-    case SB_FLOAT64: return convolve<double>(host, mine, c, vector == 512 ? micro_double_512() : micro_double_256());
+    case SB_FLOAT32: return convolve<float>(host, mine, c, vector);
+    case SB_BFLOAT16: return convolve<bf16>(host, mine, c, vector);
+    case SB_FLOAT16: return convolve<f16>(host, mine, c, vector);
+    case SB_FLOAT64: return convolve<double>(host, mine, c, vector);
   }
 }

@@ -108,6 +108,8 @@ typedef void (*sb_work)(void *context, struct sb_slot *slot);
 void sb_parallel(struct sb_host *host, struct sb_slot *mine, int64_t most, sb_work work, void *context);
 int sb_host_threads(const struct sb_host *host);
 
+// sb_convolve takes sb_convolve_depthwise where that can do it: it gives 0 otherwise.
+int sb_convolve_depthwise(struct sb_host *host, struct sb_slot *mine, const struct sb_convolution *c);
 void sb_convolve(struct sb_host *host, struct sb_slot *mine, int vector, const struct sb_convolution *c);
 void sb_normalise(struct sb_host *host, struct sb_slot *mine, const struct sb_batch_norm *b);
 
