@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import os
-import sys
+
+from samebits_reference import profile
+from samebits_wire.arm import Arm
+from samebits_wire.serve import serve
 
 
-def main() -> int:
-    """Serve until the host is gone."""
-    from samebits_reference import profile
-    from samebits_wire.serve import serve
-
+def make() -> Arm:
+    """Make the arm after the handshake, for torch takes seconds to import."""
     # Before torch is imported: libraries read these once.
-    for known in profile.PROFILES.values():
-        known.apply_environment()
-    return serve(_arm)
-
-
-def _arm() -> object:
+    profile.EXACT_1.apply_environment()
     import torch
 
     from samebits_reference.arms import ReferenceArm
 
     threads = os.environ.get("SAMEBITS_THREADS", "")
-    if threads.isdecimal() and int(threads) > 0:
+    if threads:
         torch.set_num_threads(int(threads))
     return ReferenceArm()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    serve(make)

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import built, probe, same_bits
+
+from samebits_reference import cells, families, season
+from samebits_reference.families import Order, flatten
+from samebits_wire.digest import digest_tensor
+from samebits_wire.problems import ProblemError
+
+
+def test_the_table_has_every_cell() -> None:
+    assert len(cells.CELLS) == 47
+    assert len({(cell.family, cell.task) for cell in cells.CELLS}) == 47
+    assert len({cell.family for cell in cells.CELLS}) == 39
+    assert len({cell.task for cell in cells.CELLS}) == 9
+    for cell in cells.CELLS:
+        assert not cells.check_shape(cell, cell.imgsz, 1), cell
+        assert not cells.check_shape(cell, cell.native, 1), cell
+
+
+def test_the_table_prints_as_json_without_torch() -> None:
+    code = "import sys, samebits_reference.cells as c; print(c.json_lines()); assert 'torch' not in sys.modules"
+    folder = Path(__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == 47
+    assert rows[0]["path"] == "libreyolo.models.yolo1.model.LibreYOLO1"
+
+
+@pytest.mark.parametrize(
+    ("order", "reasons"),
+    [
+        (Order("yolo99"), {"UNKNOWN_FAMILY"}),
+        (Order("resnet", task="detect"), {"UNKNOWN_TASK"}),
+        (Order("resnet", size="19"), {"UNKNOWN_SIZE"}),
+        (Order("yolo9", precision="fp8"), {"UNKNOWN_PRECISION"}),
+        (Order("yolo9", imgsz=100), {"BAD_IMAGE_SIZE"}),
+        (Order("yolo9", imgsz=-32), {"BAD_IMAGE_SIZE"}),
+        (Order("yolo1", imgsz=416), {"BAD_IMAGE_SIZE"}),
+        (Order("resnet", imgsz=10**9), {"BAD_IMAGE_SIZE"}),
+        (Order("resnet", batch=-1), {"BAD_BATCH"}),
+        (Order("yolo9", size="q", imgsz=33, batch=10**6), {"UNKNOWN_SIZE", "BAD_IMAGE_SIZE", "BAD_BATCH"}),
+        (Order("resnet", device="tpu"), {"UNKNOWN_DEVICE"}),
+        (Order("resnet", device="cuda:x"), {"UNKNOWN_DEVICE"}),
+    ],
+)
+def test_bad_orders_are_refused(order: Order, reasons: set[str]) -> None:
+    with pytest.raises(ProblemError) as refusal:
+        families.build(order)
+    assert {problem.reason for problem in refusal.value.problems} == reasons
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="CUDA is here")
+def test_cuda_is_refused_where_there_is_none() -> None:
+    with pytest.raises(ProblemError, match="NO_CUDA"):
+        families.build(Order("resnet", device="cuda:0"))
+
+
+@pytest.mark.gpu
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ProblemError, match="NO_SUCH_DEVICE"):
+        families.build(Order("resnet", device="cuda:99"))
+
+
+def test_names_left_open_are_filled_in() -> None:
+    order = built("yolo9").order
+    assert (order.size, order.task, order.device) == ("t", "detect", "cpu")
+
+
+def test_outputs_are_flattened_by_sorted_keys_and_positions() -> None:
+    a, b, c = torch.zeros(1), torch.ones(1), torch.ones(2)
+    nested = {"z": [a, (None, b)], "a": {"features": c, "note": "text"}}
+    assert [name for name, _ in flatten(nested)] == ["a.features", "z.0", "z.1.1"]
+    assert [name for name, _ in flatten(a)] == ["output"]
+    assert [name for name, _ in flatten((a, b))] == ["0", "1"]
+
+
+# Digests of seasoned weights: they must be the same on every machine.
+WEIGHTS = {
+    ("resnet", "conv1.weight"): "3160141d8ce8248bea53781c83f3af5d6d30ebe4e7ce4c2d8287ac37a85ddfd9",
+    ("resnet", "layer4.1.bn2.running_var"): "7f3eed8fa8416323d0cc1bf1d4fef1a1330c801bd11dee5972290e632a54708a",
+    ("yolo9", "backbone.conv0.conv.weight"): "8383377ac69f2017f414443db6b50093ede1a31b0361ab9da42451deba76f797",
+    ("yolo9", "head.cv3.2.2.bias"): "15a42610df1d62cf6e27fae858819cc9a182e5411124c13ebda291a85d3929c8",
+}
+
+
+@pytest.mark.parametrize(("family", "name"), WEIGHTS)
+def test_seasoned_weights_are_the_same_on_every_machine(family: str, name: str) -> None:
+    assert digest_tensor(built(family).weights()[name]) == WEIGHTS[family, name]
+
+
+def test_the_seed_decides_the_weights() -> None:
+    one, two, other = (families.build(Order("resnet", imgsz=64, seed=seed)).weights() for seed in (7, 7, 8))
+    assert all(same_bits(tensor, two[name]) for name, tensor in one.items())
+    assert not same_bits(one["conv1.weight"], other["conv1.weight"])
+    assert not same_bits(one["bn1.running_mean"], other["bn1.running_mean"])
+
+
+def test_fresh_weights_are_left_alone() -> None:
+    fresh = families.build(Order("resnet", imgsz=64, fresh_weights=True))
+    assert fresh.seasoning == season.FRESH
+    assert fresh.weights()["bn1.running_var"].eq(1).all()
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+@pytest.mark.parametrize("family", ["resnet", "yolo9"])
+def test_seasoning_lets_every_output_see_the_input(family: str, precision: str) -> None:
+    of = built(family, precision)
+    image = probe(of, 5)
+    outputs = list(flatten(of.step(image)))
+    twins = dict(flatten(of.step(image * 0.5 + 0.25)))
+    assert outputs
+    for name, tensor in outputs:
+        values, twin = tensor.float(), twins[name].float()
+        assert values.isfinite().all(), name
+        assert 0.3 < values.std() < 100, name  # neither vanished nor about to overflow
+        assert (values != twin).float().mean() > 0.5, name
+
+
+def test_double_precision_keeps_the_weights_as_they_were() -> None:
+    double = built("resnet", "fp64")
+    single = built("resnet").weights()
+    assert next(double.module.parameters()).dtype == torch.float64
+    assert all(same_bits(tensor, single[name]) for name, tensor in double.weights().items())
+    (_, output), (_, reference) = *flatten(double.step(probe(double, 1))), *flatten(built("resnet").step(probe(double, 1)))
+    assert output.dtype == torch.float64
+    assert (output - reference).abs().max() < 1e-4
+    assert (output - reference).abs().max() > 0
