@@ -28,17 +28,15 @@ func lowerAvgPool(b *Builder, op *recording.Operation) error {
 	if err != nil {
 		return err
 	}
-	n := b.Value(out).Numel()
 	suffix, err := floatSuffix(op, b.Value(out))
-	if err != nil || n == 0 {
+	if err != nil || b.Value(out).Numel() == 0 {
 		return err
 	}
-	args := append([]any{uint32(n), b.Pointer(self)}, in.args()...)
+	args := append([]any{b.Pointer(self)}, in.args()...)
 	args = append(append(args, b.Pointer(out)), to.args()...)
-	args = append(args, uint32(to.sizes[1]), uint32(to.sizes[2]), uint32(to.sizes[3]), int32(in.sizes[2]), int32(in.sizes[3]),
-		w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.padding[0], w.padding[1],
-		flag(includePad), divisor, flag(channelsLast(b.Value(self))))
-	b.launch("avg_pool2d", "avg_pool2d_"+suffix, n, args)
+	last := channelsLast(b.Value(self))
+	more := append(w.args(in), flag(includePad), divisor)
+	b.launchOutputs("avg_pool2d", "avg_pool2d_"+w.suffix(suffix, in, last, 2, 3), to, last, args, more...)
 	return nil
 }
 

@@ -3,8 +3,10 @@ package ops
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"samebits/bridge/recording"
+	"samebits/native/device"
 )
 
 // This file is what pooling and resampling share: images of channels of rows and columns.
@@ -23,9 +25,10 @@ func planeOf(op *recording.Operation, v *recording.Value, path string) (plane, e
 	p.sizes[0] = 1
 	copy(p.sizes[skip:], v.Sizes)
 	copy(p.strides[skip:], v.Strides)
-	for _, n := range p.sizes {
-		if n > math.MaxInt32 {
-			return p, Refuse(op, path, "sizes %v, at most 2^31 elements along a dimension are done", v.Sizes)
+	last := int64(0)
+	for d, n := range p.sizes {
+		if last += max(n-1, 0) * p.strides[d]; n > math.MaxInt32 || p.strides[d] > math.MaxInt32 || last > math.MaxInt32 {
+			return p, Refuse(op, path, "sizes %v of strides %v, at most 2^31 elements are done", v.Sizes, v.Strides)
 		}
 	}
 	return p, nil
@@ -33,7 +36,25 @@ func planeOf(op *recording.Operation, v *recording.Value, path string) (plane, e
 
 // args are the kernel parameters PLANES.
 func (p *plane) args() []any {
-	return []any{p.strides[0], p.strides[1], p.strides[2], p.strides[3]}
+	return []any{int32(p.strides[0]), int32(p.strides[1]), int32(p.strides[2]), int32(p.strides[3])}
+}
+
+// launchOutputs emits a kernel with a thread for each output; args precede the parameters OUTPUTS and more follow them.
+func (b *Builder) launchOutputs(file, entry string, out plane, channelsLast bool, args []any, more ...any) {
+	images, channels, height, width := out.sizes[0], out.sizes[1], out.sizes[2], out.sizes[3]
+	inner, middle, outer := width, height, images*channels
+	if channelsLast {
+		inner, middle, outer = channels, width, images*height
+	}
+	x := int64(32)
+	for x > 1 && x/2 >= inner {
+		x /= 2
+	}
+	y := threads / x
+	args = append(args, int32(images), int32(channels), int32(height), int32(width), flag(channelsLast))
+	b.Emit(&device.Kernel{File: file, Entry: entry, Block: [3]uint32{uint32(x), uint32(y), 1},
+		Grid: [3]uint32{uint32((inner + x - 1) / x), uint32(min((middle+y-1)/y, math.MaxUint16)), uint32(min(outer, math.MaxUint16))},
+		Args: append(args, more...)})
 }
 
 // channelsLast is PyTorch's guess of the memory format from sizes and strides (c10's is_channels_last_strides_2d_s4):
@@ -75,8 +96,6 @@ func planes(b *Builder, op *recording.Operation) (self, out int, in, to plane, e
 		err = Refuse(op, "results[0]", "sizes %v do not come from %v", y.Sizes, x.Sizes)
 	case x.DType != y.DType:
 		err = Refuse(op, "results[0]", "%s does not come from %s", y.DType, x.DType)
-	case y.Numel() > math.MaxUint32:
-		err = Refuse(op, "results[0]", "%d elements, at most 2^32-1 are done", y.Numel())
 	}
 	return
 }
@@ -84,6 +103,24 @@ func planes(b *Builder, op *recording.Operation) (self, out int, in, to plane, e
 // window is where a pooling looks.
 type window struct {
 	kernel, stride, padding, dilation [2]int32
+}
+
+// args are the kernel parameters WINDOW.
+func (w *window) args(in plane) []any {
+	args := []any{int32(in.sizes[2]), int32(in.sizes[3])}
+	for _, pair := range [][2]int32{w.kernel, w.stride, w.padding, w.dilation} {
+		args = append(args, pair[0], pair[1])
+	}
+	return args
+}
+
+// suffix names the entry: square windows of the given sizes have their own, with all loads of a window in flight at once.
+func (w *window) suffix(dtype string, in plane, last bool, own ...int32) string {
+	k := w.kernel[0]
+	if dtype != "f64" && !last && in.strides[3] == 1 && w.kernel[1] == k && w.dilation == [2]int32{1, 1} && slices.Contains(own, k) {
+		return fmt.Sprintf("%s_%dx%d", dtype, k, k)
+	}
+	return dtype
 }
 
 func windowOf(op *recording.Operation) (window, error) {

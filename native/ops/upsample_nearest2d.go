@@ -21,18 +21,16 @@ func lowerUpsampleNearest(b *Builder, op *recording.Operation) error {
 	if err != nil {
 		return err
 	}
-	n := b.Value(out).Numel()
-	if n == 0 {
+	if b.Value(out).Numel() == 0 {
 		return nil
 	}
 	if b.Value(self).Numel() == 0 {
 		return Refuse(op, "arguments[0]", "an empty tensor gives %v", b.Value(out).Sizes)
 	}
-	args := append([]any{uint32(n), b.Pointer(self)}, in.args()...)
+	args := append([]any{b.Pointer(self)}, in.args()...)
 	args = append(append(args, b.Pointer(out)), to.args()...)
-	args = append(args, uint32(to.sizes[1]), uint32(to.sizes[2]), uint32(to.sizes[3]), int32(in.sizes[2]), int32(in.sizes[3]),
-		rows, columns, flag(channelsLast(b.Value(out))))
-	b.launch("upsample_nearest2d", fmt.Sprintf("upsample_nearest2d_%d", b.Value(out).DType.Size()), n, args)
+	b.launchOutputs("upsample_nearest2d", fmt.Sprintf("upsample_nearest2d_%d", b.Value(out).DType.Size()), to,
+		channelsLast(b.Value(out)), args, int32(in.sizes[2]), int32(in.sizes[3]), rows, columns)
 	return nil
 }
 
