@@ -1,0 +1,180 @@
+// softmax.cu: the ways in which PyTorch 2.11 computes softmax (ATen/native/cuda/SoftMax.cu,
+// PersistentSoftmax.cuh); package ops chooses. They differ in the order of the sum, in how NaN passes through the
+// maximum, and in one rounding: see add_exp.
+//   rows<n>  the reduced dimension is the innermost and short: a warp holds the row, n elements a lane
+//   block    the same, long: a block a row
+//   spatial  there are inner dimensions: a thread, or a column of threads, an output position
+#include "prelude.cuh"
+
+// Parts that wait are functions on the host, so that the compiler sees each wait once.
+#ifdef CUDA_HOST
+#define PART static __noinline__
+#else
+#define PART __device__ __forceinline__
+#endif
+
+// sum + exp(x). PyTorch's compiler folds expf's last step, a multiplication by a power of two, into the addition
+// wherever the exponential is used only there (read from SASS: FFMA sum, 2^k, ex2(f), sum). The bits differ from
+// sum + expf(x) only where the exponential is denormal. On the host expf is another one anyway.
+__device__ __forceinline__ float add_exp(float sum, float x) {
+#ifdef CUDA_HOST
+  return sum + expf(x);
+#else
+  float n = __fmaf_rd(__saturatef(fmaf(x, __int_as_float(0x3bbb989d), 0.5f)), 252.0f, 12582913.0f);
+  float f = fmaf(x, __int_as_float(0x3fb8aa3b), -(n - 12583039.0f));
+  f = fmaf(x, __int_as_float(0x32a57060), f);
+  asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(f));
+  return fmaf(__int_as_float(__float_as_int(n) << 23), f, sum);
+#endif
+}
+
+// A NaN is taken, then passed over by the next number.
+__device__ __forceinline__ float newer_unless_greater(float a, float b) { return a > b ? a : b; }
+// A NaN b is passed over, a NaN a stays.
+__device__ __forceinline__ float older_unless_less(float a, float b) { return a < b ? b : a; }
+__device__ __forceinline__ float add(float a, float b) { return a + b; }
+__device__ __forceinline__ float lowest() { return -3.402823466e+38f; }
+
+// A result is the input's type, or float if wide.
+template <class T> __device__ __forceinline__ void store(T *out, int wide, int64_t i, float v) {
+  if (wide)
+    st((float *)out + i, v);
+  else
+    st(out + i, v);
+}
+
+// Lanes of a row are blockDim.x = 1, 2, .. 32 neighbours of a warp.
+template <class Op> __device__ __forceinline__ float row_butterfly(float v, Op op) {
+  if (blockDim.x == 32) return warp_reduce_xor(v, op);
+  for (int o = blockDim.x / 2; o > 0; o /= 2) v = op(v, shfl_xor(v, o));
+  return v;
+}
+PART float row_max(float v) { return row_butterfly(v, older_unless_less); }
+PART float row_sum(float v) { return row_butterfly(v, add); }
+
+template <int N, class T>
+__device__ __forceinline__ void softmax_rows(T *out, int wide, const T *in, int64_t rows, int width) {
+  int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
+  int count = row < rows ? width : 0;
+  int64_t first = row * width + threadIdx.x;
+  in += first;
+  float e[N];
+#pragma unroll
+  for (int i = 0; i < N; i++) e[i] = (int)(threadIdx.x + i * blockDim.x) < count ? ld(in + i * blockDim.x) : -INFINITY;
+  float max = e[0];
+#pragma unroll
+  for (int i = 0; i < N; i++) max = newer_unless_greater(max, e[i]);
+  max = row_max(max);
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    e[i] = expf(e[i] - max);
+    sum += e[i];
+  }
+  sum = row_sum(sum);
+#pragma unroll
+  for (int i = 0; i < N; i++)
+    if ((int)(threadIdx.x + i * blockDim.x) < count)
+      store(out, wide, first + i * blockDim.x, sum == 0 ? __int_as_float(0x7fc00000) : e[i] / sum);
+}
+
+// The sum or maximum of a block whose size is a multiple of 32, in every thread.
+template <class Op> __device__ __forceinline__ float block_all(float v, Op op, float identity) {
+  __shared__ float part[32];
+  int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  v = warp_reduce_down(v, op);
+  __syncthreads();
+  if (lane == 0) part[warp] = v;
+  __syncthreads();
+  if (warp == 0) {
+    v = warp_reduce_down(lane < (int)(blockDim.x / 32) ? part[lane] : identity, op);
+    if (lane == 0) part[0] = v;
+  }
+  __syncthreads();
+  return part[0];
+}
+PART float block_max(float v) { return block_all(v, older_unless_less, lowest()); }
+PART float block_sum(float v) { return block_all(v, add, 0.0f); }
+
+// Visits the elements of a row that a thread takes: first, if shift is above 0, single elements up to an aligned
+// address, then vectors of `vector`, `vectored` elements in all, then single elements.
+template <class Visit>
+__device__ __forceinline__ void block_row(int width, int shift, int vector, int vectored, Visit visit) {
+  int block = blockDim.x, t = threadIdx.x, begin = 0;
+  if (shift > 0) {
+    if (t >= shift && t < width + shift) visit(t - shift);
+    begin = block - shift;
+  }
+  for (int i = t; i * vector < vectored; i += block)
+    for (int j = 0; j < vector; j++) visit(begin + i * vector + j);
+  for (int i = begin + vectored + t; i < width; i += block) visit(i);
+}
+
+// How a row is divided: 0: by single elements; 1: by vectors, the width is a multiple of `vector` and rows are aligned;
+// 2: by as many whole vectors for each thread as there are behind the first aligned address.
+template <class T> __device__ __forceinline__ void softmax_block(T *out, int wide, const T *in, int width, int way) {
+  constexpr int vector = 16 / sizeof(T);
+  int64_t first = (int64_t)blockIdx.x * width;
+  in += first;
+  int shift = 0, vectored = way == 1 ? width : 0;
+  if (way == 2) {
+    shift = (uint64_t)in % 16 / sizeof(T);
+    int left = shift > 0 ? width + shift - (int)blockDim.x : width;
+    vectored = left > 0 ? left - left % (vector * (int)blockDim.x) : 0;
+  }
+  float max = lowest();
+  block_row(width, shift, vector, vectored, [&](int i) { max = fmaxf(max, ld(in + i)); });
+  max = block_max(max);
+  float sum = 0;
+  block_row(width, shift, vector, vectored, [&](int i) { sum = add_exp(sum, ld(in + i) - max); });
+  sum = block_sum(sum);
+  for (int i = threadIdx.x; i < width; i += blockDim.x) store(out, wide, first + i, expf(ld(in + i) - max) / sum);
+}
+
+// The threads of a column, blockDim.x of them, share a position; shared memory holds their row.
+template <class Op> __device__ __forceinline__ float column_all(float *row, float v, Op op) {
+  __syncthreads();
+  row[threadIdx.x] = v;
+  for (uint32_t o = blockDim.x / 2; o > 0; o /= 2) {
+    __syncthreads();
+    if (threadIdx.x < o) row[threadIdx.x] = op(row[threadIdx.x], row[threadIdx.x + o]);
+  }
+  __syncthreads();
+  return row[0];
+}
+PART float column_max(float *row, float v) { return column_all(row, v, older_unless_less); }
+PART float column_sum(float *row, float v) { return column_all(row, v, add); }
+
+template <class T>
+__device__ __forceinline__ void softmax_spatial(T *out, int wide, const T *in, int width, int inner) {
+  DYN_SHARED(float, shared);
+  float *row = shared + threadIdx.y * blockDim.x;
+  int position = blockIdx.y * blockDim.y + threadIdx.y;
+  int count = position < inner ? width : 0;
+  int64_t first = (int64_t)blockIdx.x * width * inner + position, step = inner;
+  in += first;
+  float max = lowest();
+  for (int d = threadIdx.x; d < count; d += blockDim.x) max = older_unless_less(max, ld(in + d * step));
+  if (blockDim.x > 1) max = column_max(row, max);
+  float sum = 0;
+  for (int d = threadIdx.x; d < count; d += blockDim.x) sum = add_exp(sum, ld(in + d * step) - max);
+  if (blockDim.x > 1) sum = column_sum(row, sum);
+  for (int d = threadIdx.x; d < count; d += blockDim.x)
+    store(out, wide, first + d * step, expf(ld(in + d * step) - max) / sum);
+}
+
+#define ROWS(n, T, suffix)                                                                                 \
+  KERNEL_BOUNDS(softmax_rows##n##_##suffix, 128, T *out, int wide, const T *in, int64_t rows, int width) { \
+    softmax_rows<n>(out, wide, in, rows, width);                                                           \
+  }
+#define ENTRIES(T, suffix)                                                                             \
+  ROWS(1, T, suffix)                                                                                   \
+  ROWS(2, T, suffix)                                                                                   \
+  ROWS(4, T, suffix) ROWS(8, T, suffix) ROWS(16, T, suffix) ROWS(32, T, suffix) ROWS(64, T, suffix)    \
+      KERNEL_BOUNDS(softmax_block_##suffix, 1024, T *out, int wide, const T *in, int width, int way) { \
+    softmax_block(out, wide, in, width, way);                                                          \
+  }                                                                                                    \
+  KERNEL_BOUNDS(softmax_spatial_##suffix, 1024, T *out, int wide, const T *in, int width, int inner) { \
+    softmax_spatial(out, wide, in, width, inner);                                                      \
+  }
+EACH_DTYPE(ENTRIES)

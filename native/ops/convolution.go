@@ -1,0 +1,206 @@
+package ops
+
+import (
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/native/device"
+)
+
+func init() {
+	Register(Registration{Name: "aten::convolution", Class: Compute, Lower: lowerConvolution})
+}
+
+// convolution is aten::convolution after one-dimensional ones were made two-dimensional, as PyTorch does.
+type convolution struct {
+	op                        *recording.Operation
+	x, w, y                   device.Tensor
+	bias                      device.Tensor // valid if hasBias
+	hasBias                   bool
+	stride, padding, dilation []int64
+	groups                    int64
+}
+
+func lowerConvolution(b *Builder, op *recording.Operation) error {
+	c, err := readConvolution(b, op)
+	if err != nil {
+		return err
+	}
+	if tensor.Numel(c.y.Sizes) == 0 {
+		return nil
+	}
+	if tensor.Numel(c.x.Sizes) == 0 {
+		return Refuse(op, "arguments[0]", "an input of sizes %v", c.x.Sizes)
+	}
+	if c.depthwise() && !c.depthwiseByCuDNN() {
+		return c.emitDepthwise(b)
+	}
+	last := c.channelsLast()
+	if !inFormat(c.y.Sizes, c.y.Strides, last) {
+		return Refuse(op, "results[0]", "a result with strides %v for an input with strides %v and a weight with strides %v",
+			c.y.Strides, c.x.Strides, c.w.Strides)
+	}
+	if c.x, err = dense(b, op, c.x, last); err != nil {
+		return err
+	}
+	if c.w, err = dense(b, op, c.w, last); err != nil {
+		return err
+	}
+	c.y.Strides = formatStrides(c.y.Sizes, last)
+	b.Emit(&device.Convolution{X: c.x, W: c.w, Y: c.y,
+		Padding: c.padding, Stride: c.stride, Dilation: c.dilation, Groups: c.groups})
+	if c.hasBias {
+		return c.emitBias(b)
+	}
+	return nil
+}
+
+// channelsLast is cudnn_conv_suggest_memory_format: channels-last if the input or the weight looks so.
+func (c *convolution) channelsLast() bool {
+	return c.x.DType != tensor.Float64 &&
+		(looksChannelsLast(c.x) || looksChannelsLast(c.w))
+}
+
+// emitBias adds the bias to the stored result: PyTorch rounds the convolution before it adds.
+func (c *convolution) emitBias(b *Builder) error {
+	suffix, err := Suffix(c.y.DType)
+	if err != nil {
+		return err
+	}
+	s := collapse(c.y.Sizes, c.y.Strides, c.y.Strides, []int64{0, c.bias.Strides[0], 0, 0})
+	if err := s.check(c.op); err != nil {
+		return err
+	}
+	code, err := elementCode(c.y.DType)
+	if err != nil {
+		return err
+	}
+	args := append(append(s.args(), c.y.Pointer), s.steps(0)...)
+	args = append(append(args, c.y.Pointer, code), s.steps(1)...)
+	args = append(append(args, c.bias.Pointer, code), s.steps(2)...)
+	if c.y.DType == tensor.Float64 {
+		args = append(args, float64(1))
+	} else {
+		args = append(args, float32(1)) // alpha
+	}
+	b.launch("add", "add_"+suffix+"_strided", s.items(c.y.DType), args)
+	return nil
+}
+
+func readConvolution(b *Builder, op *recording.Operation) (*convolution, error) {
+	c := &convolution{op: op}
+	in, err := ValueArg(op, "input")
+	if err != nil {
+		return nil, err
+	}
+	weight, err := ValueArg(op, "weight")
+	if err != nil {
+		return nil, err
+	}
+	bias, hasBias, err := OptionalValueArg(op, "bias")
+	if err != nil {
+		return nil, err
+	}
+	out, err := Result(op, 0)
+	if err != nil {
+		return nil, err
+	}
+	transposed, err := BoolArg(op, "transposed")
+	if err != nil {
+		return nil, err
+	}
+	if transposed {
+		return nil, Refuse(op, argumentPath(op, "transposed"), "transposed convolutions are not done")
+	}
+	if c.groups, err = IntArg(op, "groups"); err != nil {
+		return nil, err
+	}
+	c.x, c.w, c.y = b.Tensor(in), b.Tensor(weight), b.Tensor(out)
+	if hasBias {
+		c.bias, c.hasBias = b.Tensor(bias), true
+	}
+	spatial := len(c.w.Sizes) - 2
+	if spatial != 1 && spatial != 2 {
+		return nil, Refuse(op, argumentPath(op, "weight"), "a convolution over %d dimensions", spatial)
+	}
+	for _, p := range []struct {
+		name string
+		to   *[]int64
+	}{{"stride", &c.stride}, {"padding", &c.padding}, {"dilation", &c.dilation}} {
+		list, err := IntsArg(op, p.name)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 1 && spatial == 2 {
+			list = []int64{list[0], list[0]}
+		}
+		if len(list) != spatial {
+			return nil, Refuse(op, argumentPath(op, p.name), "%d numbers for %d dimensions", len(list), spatial)
+		}
+		*p.to = list
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if spatial == 1 {
+		return c, c.makeTwoDimensional(b)
+	}
+	return c, nil
+}
+
+// check refuses what does not fit together.
+func (c *convolution) check() error {
+	rank := len(c.w.Sizes)
+	if len(c.x.Sizes) != rank || len(c.y.Sizes) != rank {
+		return Refuse(c.op, "results[0]", "input %v, weight %v, result %v", c.x.Sizes, c.w.Sizes, c.y.Sizes)
+	}
+	if c.groups < 1 || c.x.Sizes[1] != c.w.Sizes[1]*c.groups || c.w.Sizes[0]%c.groups != 0 {
+		return Refuse(c.op, argumentPath(c.op, "groups"), "%d groups of input %v and weight %v", c.groups, c.x.Sizes, c.w.Sizes)
+	}
+	want := []int64{c.x.Sizes[0], c.w.Sizes[0]}
+	for d := range c.stride {
+		if c.stride[d] < 1 || c.dilation[d] < 1 || c.padding[d] < 0 {
+			return Refuse(c.op, argumentPath(c.op, "stride"), "stride %v, padding %v, dilation %v", c.stride, c.padding, c.dilation)
+		}
+		reach := c.dilation[d]*(c.w.Sizes[2+d]-1) + 1
+		want = append(want, (c.x.Sizes[2+d]+2*c.padding[d]-reach)/c.stride[d]+1)
+	}
+	for d := range want {
+		if c.y.Sizes[d] != want[d] {
+			return Refuse(c.op, "results[0]", "a result of sizes %v, wanted %v", c.y.Sizes, want)
+		}
+	}
+	switch c.x.DType {
+	case tensor.Float32, tensor.BFloat16, tensor.Float16, tensor.Float64:
+	default:
+		return Refuse(c.op, "arguments[0]", "a convolution of %s", c.x.DType)
+	}
+	if c.w.DType != c.x.DType || c.y.DType != c.x.DType || (c.hasBias && c.bias.DType != c.x.DType) {
+		return Refuse(c.op, "arguments[1]", "input %s, weight %s, result %s", c.x.DType, c.w.DType, c.y.DType)
+	}
+	if c.hasBias && (len(c.bias.Sizes) != 1 || c.bias.Sizes[0] != c.w.Sizes[0]) {
+		return Refuse(c.op, argumentPath(c.op, "bias"), "a bias of sizes %v for %d channels", c.bias.Sizes, c.w.Sizes[0])
+	}
+	return nil
+}
+
+// makeTwoDimensional views [N,C,L] as [N,C,1,L]; PyTorch makes the input contiguous first.
+func (c *convolution) makeTwoDimensional(b *Builder) error {
+	if !inFormat(c.x.Sizes, c.x.Strides, false) {
+		to := c.x
+		to.Pointer = b.Scratch(tensor.Numel(c.x.Sizes) * c.x.DType.Size())
+		to.Strides = tensor.ContiguousStrides(c.x.Sizes)
+		if err := copyTensor(b, c.op, to, c.x); err != nil {
+			return err
+		}
+		c.x = to
+	}
+	for _, t := range []*device.Tensor{&c.x, &c.w, &c.y} {
+		n, ch, l := t.Sizes[0], t.Sizes[1], t.Sizes[2]
+		s := t.Strides
+		t.Sizes, t.Strides = []int64{n, ch, 1, l}, []int64{s[0], s[1], l * s[2], s[2]}
+	}
+	c.stride = []int64{1, c.stride[0]}
+	c.padding = []int64{0, c.padding[0]}
+	c.dilation = []int64{1, c.dilation[0]}
+	return nil
+}

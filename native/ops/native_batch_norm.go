@@ -1,0 +1,109 @@
+package ops
+
+import (
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/native/device"
+)
+
+func init() {
+	Register(Registration{Name: "aten::native_batch_norm", Class: Compute, Lower: lowerNativeBatchNorm})
+}
+
+// lowerNativeBatchNorm launches two kernels as PyTorch does: 1/sqrt(variance+eps) of each channel, which depends on
+// parameters alone, and the normalisation. In evaluation save_mean is running_mean and save_invstd that first result.
+func lowerNativeBatchNorm(b *Builder, op *recording.Operation) error {
+	s, err := readStatistics(b, op, "eps")
+	if err != nil {
+		return err
+	}
+	mean, ok := s.values["running_mean"]
+	if !ok {
+		return Refuse(op, argumentPath(op, "running_mean"), "running_mean is missing")
+	}
+	variance, ok := s.values["running_var"]
+	if !ok {
+		return Refuse(op, argumentPath(op, "running_var"), "running_var is missing")
+	}
+	x, y := b.Tensor(s.x), b.Tensor(s.y)
+	switch x.DType {
+	case tensor.Float32, tensor.BFloat16, tensor.Float16:
+	default:
+		return Refuse(op, "arguments[0]", "no kernel for %s", x.DType)
+	}
+	channels, count := x.Sizes[1], tensor.Numel(x.Sizes)
+	if count > 1<<31-1 {
+		return Refuse(op, "arguments[0]", "%v elements need 64-bit offsets", x.Sizes)
+	}
+	if count == 0 {
+		return nil
+	}
+	invstd := b.Precompute(4*channels, []int{variance}, func(to device.Pointer) {
+		b.launch("native_batch_norm", "batch_norm_invstd", channels,
+			[]any{channels, to, b.Pointer(variance), float32(s.epsilon)})
+	})
+	if err := s.emitSaved(b, op, mean, invstd); err != nil {
+		return err
+	}
+	last := looksChannelsLast(y)
+	if !inFormat(y.Sizes, y.Strides, last) {
+		return Refuse(op, "results[0]", "a result with strides %v", y.Strides)
+	}
+	if x, err = dense(b, op, x, last); err != nil {
+		return err
+	}
+	return s.emitTransform(b, x, y, invstd, last)
+}
+
+// emitSaved writes save_mean and save_invstd if anybody reads them. Recordings made on the CPU have them empty.
+func (s *statistics) emitSaved(b *Builder, op *recording.Operation, mean int, invstd device.Pointer) error {
+	for i, from := range []device.Pointer{b.Pointer(mean), invstd} {
+		saved, err := Result(op, i+1)
+		if err != nil {
+			return err
+		}
+		v := b.Value(saved)
+		if !b.Needed(saved) || v.Numel() == 0 {
+			continue
+		}
+		if v.DType != tensor.Float32 || !v.Contiguous() || v.Numel() != b.Value(mean).Numel() {
+			return Refuse(op, "results", "saved statistics of %s with sizes %v", v.DType, v.Sizes)
+		}
+		b.Emit(&device.Copy{To: b.Pointer(saved), From: from, Bytes: 4 * v.Numel()})
+	}
+	return nil
+}
+
+func (s *statistics) emitTransform(b *Builder, x, y device.Tensor, invstd device.Pointer, last bool) error {
+	suffix, err := Suffix(x.DType)
+	if err != nil {
+		return err
+	}
+	args := []any{y.Pointer, x.Pointer, b.Pointer(s.values["running_mean"]), invstd}
+	for _, p := range []string{"weight", "bias"} {
+		if v, ok := s.values[p]; ok {
+			args = append(args, b.Pointer(v), int32(1))
+		} else {
+			args = append(args, invstd, int32(0)) // not read
+		}
+	}
+	channels, count := x.Sizes[1], tensor.Numel(x.Sizes)
+	args = append(args, uint32(channels))
+	const file, entry = "native_batch_norm", "batch_norm_transform_"
+	if last || len(x.Sizes) == 2 {
+		b.launch(file, entry+"last_"+suffix, count, append([]any{count}, args...))
+		return nil
+	}
+	planes := x.Sizes[0] * channels
+	inner := count / planes
+	k := &device.Kernel{File: file, Entry: entry + suffix, Block: [3]uint32{256, 1, 1}}
+	pack := int64(1)
+	if width := 16 / x.DType.Size(); inner%width == 0 && b.aligned16(x) && b.aligned16(y) {
+		k.Entry += "_packs"
+		pack = width
+	}
+	k.Grid = [3]uint32{uint32(planes), uint32(min(ceilDiv(inner, 4*256*pack), 65535)), 1}
+	k.Args = append(args, uint32(inner))
+	b.Emit(k)
+	return nil
+}

@@ -1,0 +1,137 @@
+package ops
+
+import (
+	"fmt"
+
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/native/device"
+)
+
+func init() {
+	Register(Registration{Name: "aten::_softmax", Class: Compute, Lower: lowerSoftmax})
+}
+
+func lowerSoftmax(b *Builder, op *recording.Operation) error {
+	in, err := ValueArg(op, "self")
+	if err != nil {
+		return err
+	}
+	out, err := Result(op, 0)
+	if err != nil {
+		return err
+	}
+	dim, err := IntArg(op, "dim")
+	if err != nil {
+		return err
+	}
+	halfToFloat, err := BoolArg(op, "half_to_float")
+	if err != nil {
+		return err
+	}
+	x, y := b.Value(in), b.Value(out)
+	want := x.DType
+	if halfToFloat {
+		want = tensor.Float32
+	}
+	switch x.DType {
+	case tensor.Float32, tensor.BFloat16, tensor.Float16:
+	default:
+		return Refuse(op, "arguments[0]", "no kernel for %s", x.DType)
+	}
+	if y.DType != want {
+		return Refuse(op, "results[0]", "a result of %s, wanted %s", y.DType, want)
+	}
+	if !y.Contiguous() {
+		return Refuse(op, "results[0]", "a result with strides %v", y.Strides)
+	}
+	rank := int64(max(len(x.Sizes), 1))
+	if dim < 0 {
+		dim += rank
+	}
+	if dim < 0 || dim >= rank {
+		return Refuse(op, "arguments", "no dimension %d in %d", dim, rank)
+	}
+	if x.Numel() == 0 {
+		return nil
+	}
+	from, err := dense(b, op, b.Tensor(in), false)
+	if err != nil {
+		return err
+	}
+	k := softmaxLaunch(x.Sizes, dim, x.DType, halfToFloat, b.aligned16(from) && alignment(y) >= 16)
+	wide := int32(0)
+	if y.DType == tensor.Float32 {
+		wide = 1
+	}
+	if k.Grid[1] > 65535 || x.Numel() > 1<<31-1 {
+		return Refuse(op, "arguments[0]", "%v elements need 64-bit offsets", x.Sizes)
+	}
+	suffix, err := Suffix(x.DType)
+	if err != nil {
+		return err
+	}
+	k.Entry += "_" + suffix
+	k.Args = append([]any{b.Pointer(out), wide, from.Pointer}, k.Args...)
+	b.Emit(k)
+	return nil
+}
+
+// aligned16 reports whether a tensor begins at a multiple of 16 bytes.
+func (b *Builder) aligned16(t device.Tensor) bool { return t.Offset%16 == 0 }
+
+// softmaxLaunch chooses the kernel as host_softmax of PyTorch does, and with it the order of the sum. The entry has no
+// type yet, the arguments are those behind result, wide and input.
+func softmaxLaunch(sizes []int64, dim int64, dtype tensor.DType, halfToFloat, aligned bool) *device.Kernel {
+	outer, width, inner := int64(1), int64(1), int64(1)
+	for d, size := range sizes {
+		switch {
+		case int64(d) < dim:
+			outer *= size
+		case int64(d) == dim:
+			width = size
+		default:
+			inner *= size
+		}
+	}
+	const mostThreads = 1024
+	switch {
+	case inner > 1:
+		x, y := int64(1), min(inner, mostThreads)
+		if y <= 64 && width >= 64 {
+			for y*x <= mostThreads && x <= width {
+				x *= 2
+			}
+			x /= 2
+		}
+		shared := int64(0)
+		if x > 1 {
+			shared = 4 * x * y
+		}
+		return &device.Kernel{File: "softmax", Entry: "softmax_spatial",
+			Grid:  [3]uint32{uint32(outer), uint32(ceilDiv(inner, y)), 1},
+			Block: [3]uint32{uint32(x), uint32(y), 1}, Shared: uint32(shared),
+			Args: []any{int32(width), int32(inner)}}
+	case width <= 2048 && width*dtype.Size() <= 8192:
+		pow2 := lastPow2(2*width - 1)
+		lanes := min(pow2, warp)
+		rows := 128 / lanes
+		return &device.Kernel{File: "softmax", Entry: fmt.Sprintf("softmax_rows%d", pow2/lanes),
+			Grid:  [3]uint32{uint32(ceilDiv(outer, rows)), 1, 1},
+			Block: [3]uint32{uint32(lanes), uint32(rows), 1},
+			Args:  []any{outer, int32(width)}}
+	}
+	block := ceilDiv(min(width, mostThreads), warp) * warp
+	const byElements, byVectors, byVectorsFromAligned = 0, 1, 2
+	const sharedOfBlock = 48 << 10
+	way := int32(byVectorsFromAligned)
+	switch {
+	case !halfToFloat && ceilDiv(width, block) < 10:
+		way = byElements
+	case width < (sharedOfBlock-block/warp*4)/dtype.Size() && aligned && width%(16/dtype.Size()) == 0:
+		way = byVectors
+	}
+	return &device.Kernel{File: "softmax", Entry: "softmax_block",
+		Grid: [3]uint32{uint32(outer), 1, 1}, Block: [3]uint32{uint32(block), 1, 1},
+		Args: []any{int32(width), way}}
+}

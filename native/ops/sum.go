@@ -1,0 +1,24 @@
+package ops
+
+import (
+	"samebits/bridge/recording"
+	"samebits/native/device"
+)
+
+func init() {
+	Register(Registration{Name: "aten::sum.dim_IntList", Class: Compute, Lower: lowerSum})
+}
+
+func lowerSum(b *Builder, op *recording.Operation) error {
+	r, err := newReduction(b, op, "sum")
+	if err != nil {
+		return err
+	}
+	if b.Value(r.in).Numel() == 0 {
+		if y := b.Value(r.out); y.Numel() > 0 {
+			b.Emit(&device.Fill{To: b.Pointer(r.out), Bytes: y.Numel() * y.DType.Size()})
+		}
+		return nil
+	}
+	return r.emit(b)
+}
