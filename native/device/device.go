@@ -130,5 +130,18 @@ type Device interface {
 	Close() error
 }
 
+// Pinner is what a Device may offer: host memory that is pinned once is copied faster, and without blocking by Transfers.
+type Pinner interface {
+	// RegisterHost pins memory that the garbage collector does not own: a mapping.
+	RegisterHost(data []byte) (release func() error, err error)
+}
+
+// Transfers is what a Program may offer: copies on its own stream, in order with its launches, without waiting. The data
+// must stay as it is, and must not be read, until Wait.
+type Transfers interface {
+	WriteAsync(m Memory, offset int64, data []byte) error // host to device
+	ReadAsync(m Memory, offset int64, data []byte) error  // device to host
+}
+
 // Setting is a key with its value.
 type Setting struct{ Key, Value string }

@@ -1,0 +1,282 @@
+package cuda
+
+/*
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"samebits/bridge/diag"
+	"samebits/native/device"
+)
+
+// plan is a cuDNN engine that built and ran.
+type plan struct {
+	c         unsafe.Pointer
+	workspace int64
+	choice    string
+}
+
+// chosenLinear is what cuBLASLt's heuristic answered for a signature.
+type chosenLinear struct {
+	c      C.sb_linear // without descriptors
+	choice string
+}
+
+func (w *preparation) convolution(i int, c *device.Convolution) error {
+	at, err := w.addresses(c.X.Pointer, c.W.Pointer, c.Y.Pointer)
+	if err != nil {
+		return err
+	}
+	key, err := describeConvolution(c, at[0], at[1], at[2], w.options)
+	if err != nil {
+		return err
+	}
+	chosen := w.plans[key]
+	if chosen == nil {
+		if chosen, err = w.choosePlan(key, areaOf(c.X, at[0]), areaOf(c.W, at[1]), areaOf(c.Y, at[2])); err != nil {
+			return err
+		}
+		w.plans[key] = chosen
+		w.p.plans = append(w.p.plans, chosen)
+	}
+	w.p.choices[i] = chosen.choice
+	w.packs = append(w.packs, pendingPack{command: i, plan: chosen,
+		x: C.sb_pointer(at[0]), w: C.sb_pointer(at[1]), y: C.sb_pointer(at[2])})
+	return nil
+}
+
+// choosePlan takes the first configuration that builds and runs: of the instant heuristic, else of the fallback list.
+func (w *preparation) choosePlan(key convolution, areas ...area) (*plan, error) {
+	var e C.sb_error
+	if C.sb_queue_cudnn(w.p.q, &e) != 0 {
+		return nil, failure(&e)
+	}
+	at, err := w.place(areas...)
+	if err != nil {
+		return nil, err
+	}
+	var refused []string
+	for _, mode := range []struct {
+		name  string
+		value C.int
+	}{{"instant", C.SB_HEUR_INSTANT}, {"fallback", C.SB_HEUR_FALLBACK}} {
+		chosen, why, err := w.firstOf(key, mode.name, mode.value, at)
+		if err != nil || chosen != nil {
+			return chosen, err
+		}
+		refused = append(refused, why...)
+	}
+	const shown = 6
+	if len(refused) > shown {
+		refused = append(refused[:shown], fmt.Sprintf("and %d more", len(refused)-shown))
+	}
+	return nil, diag.Problems{{
+		Reason:  "NO_ENGINE",
+		Summary: "no cuDNN engine computes this convolution",
+		Detail:  strings.Join(refused, "; "),
+	}}
+}
+
+func (w *preparation) firstOf(key convolution, name string, mode C.int, at []C.sb_pointer) (*plan, []string, error) {
+	var (
+		e              C.sb_error
+		configs        *C.sb_configs
+		proposed, left C.int
+		description    = key.toC()
+	)
+	if C.sb_convolution_configs(w.p.q, &description, mode, &configs, &proposed, &left, &e) != 0 {
+		err := failure(&e)
+		if isLost(err) {
+			return nil, nil, err
+		}
+		return nil, []string{fmt.Sprintf("%s heuristic: %v", name, err)}, nil
+	}
+	defer C.sb_configs_free(w.p.q, configs)
+	refused := []string{}
+	for i := range int(left) {
+		chosen, err := w.try(configs, i, at)
+		if err == nil {
+			chosen.choice = fmt.Sprintf("%s workspace=%d %s %d of %d, %d proposed", chosen.choice, chosen.workspace, name,
+				i+1, int(left), int(proposed))
+			return chosen, nil, nil
+		}
+		if _, fatal := diag.Of(err); fatal {
+			return nil, nil, err
+		}
+		refused = append(refused, fmt.Sprintf("%s %d: %v", name, i+1, err))
+	}
+	if left == 0 {
+		refused = append(refused, fmt.Sprintf("%s: none of %d is left by the numerical notes", name, int(proposed)))
+	}
+	return nil, refused, nil
+}
+
+// try builds a configuration's plan and runs it once. A device that is lost or full is a problem; any other error only
+// speaks against this configuration.
+func (w *preparation) try(configs *C.sb_configs, i int, at []C.sb_pointer) (*plan, error) {
+	var (
+		e         C.sb_error
+		c, pack   unsafe.Pointer
+		workspace C.int64_t
+		tag       [C.SB_TAG]C.char
+	)
+	if C.sb_convolution_plan(w.p.q, configs, C.int(i), &c, &workspace, &tag[0], &e) != 0 {
+		return nil, failure(&e)
+	}
+	scratch, err := w.workspace.atLeast(int64(workspace))
+	if err == nil && C.sb_convolution_pack(w.p.q, at[0], at[1], at[2], scratch, &pack, &e) != 0 {
+		err = failure(&e)
+	}
+	if err == nil {
+		if C.sb_convolution_run(w.p.q, c, pack, &e) != 0 {
+			err = failure(&e)
+		}
+		if C.sb_queue_wait(w.p.q, &e) != 0 {
+			err = failure(&e)
+		}
+		C.sb_descriptor_free(w.p.q, pack)
+	}
+	if err != nil {
+		C.sb_descriptor_free(w.p.q, c)
+		return nil, err
+	}
+	return &plan{c: c, workspace: int64(workspace), choice: C.GoString(&tag[0])}, nil
+}
+
+func (w *preparation) pack(c pendingPack, workspace C.sb_pointer) error {
+	var (
+		e    C.sb_error
+		pack unsafe.Pointer
+	)
+	if c.plan.workspace == 0 {
+		workspace = 0
+	}
+	if C.sb_convolution_pack(w.p.q, c.x, c.w, c.y, workspace, &pack, &e) != 0 {
+		return diag.New("BAD_COMMAND", commandPath(c.command), "convolution: %v", failure(&e))
+	}
+	C.sb_list_convolution(w.p.list, C.int(c.command), c.plan.c, pack)
+	return nil
+}
+
+func (w *preparation) batchNorm(i int, b *device.BatchNorm) error {
+	at, err := w.addresses(b.X.Pointer, b.Y.Pointer, b.Scale.Pointer, b.Bias.Pointer, b.Mean.Pointer, b.Variance.Pointer)
+	if err != nil {
+		return err
+	}
+	key, err := describeBatchNorm(b)
+	if err != nil {
+		return err
+	}
+	var e C.sb_error
+	if C.sb_queue_cudnn(w.p.q, &e) != 0 {
+		return failure(&e)
+	}
+	c := key.toC()
+	if C.sb_batch_norm_open(w.p.q, &c, &e) != 0 {
+		return failure(&e)
+	}
+	if !w.norms[key] {
+		if err := w.tryBatchNorm(c, b, at); err != nil {
+			C.sb_batch_norm_close(w.p.q, &c)
+			return err
+		}
+		w.norms[key] = true
+	}
+	setBatchNorm(&c, at[0], at[1], at[2], at[3], at[4], at[5])
+	C.sb_list_batch_norm(w.p.list, C.int(i), &c)
+	w.p.choices[i] = "cudnnBatchNormalizationForwardInference"
+	return nil
+}
+
+// tryBatchNorm runs on zeros; the four parameters may share them.
+func (w *preparation) tryBatchNorm(c C.sb_batch_norm, b *device.BatchNorm, at []uint64) error {
+	places, err := w.place(areaOf(b.X, at[0]), areaOf(b.Y, at[1]), areaOf(b.Scale, at[2]))
+	if err != nil {
+		return err
+	}
+	parameter := uint64(places[2])
+	setBatchNorm(&c, uint64(places[0]), uint64(places[1]), parameter, parameter, parameter, parameter)
+	var e C.sb_error
+	if C.sb_batch_norm_run(w.p.q, &c, &e) != 0 || C.sb_queue_wait(w.p.q, &e) != 0 {
+		return failure(&e)
+	}
+	return nil
+}
+
+func setBatchNorm(c *C.sb_batch_norm, x, y, scale, bias, mean, variance uint64) {
+	c.x, c.y = C.sb_pointer(x), C.sb_pointer(y)
+	c.scale, c.bias = C.sb_pointer(scale), C.sb_pointer(bias)
+	c.mean, c.variance = C.sb_pointer(mean), C.sb_pointer(variance)
+}
+
+func (w *preparation) linear(i int, l *device.Linear) error {
+	at, err := w.addresses(l.A.Pointer, l.B.Pointer, l.Bias.Pointer, l.D.Pointer)
+	if err != nil {
+		return err
+	}
+	key, err := describeLinear(l, at[0], at[1], at[2], at[3], w.options)
+	if err != nil {
+		return err
+	}
+	var e C.sb_error
+	if C.sb_queue_cublas(w.p.q, &e) != 0 {
+		return failure(&e)
+	}
+	if w.linears[key] == nil {
+		chosen, err := w.chooseLinear(key, areaOf(l.B, at[1]), areaOf(l.A, at[0]), areaOf(l.Bias, at[2]), areaOf(l.D, at[3]))
+		if err != nil {
+			return err
+		}
+		w.linears[key] = chosen
+	}
+	chosen := w.linears[key]
+	c := key.toC()
+	c.a, c.b, c.bias, c.d = C.sb_pointer(at[1]), C.sb_pointer(at[0]), C.sb_pointer(at[2]), C.sb_pointer(at[3])
+	w.p.choices[i] = chosen.choice
+	w.products = append(w.products, pendingLinear{command: i, c: c, choice: chosen})
+	return nil
+}
+
+// chooseLinear asks the heuristic and runs its answer once.
+func (w *preparation) chooseLinear(key linear, areas ...area) (*chosenLinear, error) {
+	places, err := w.place(areas...)
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := w.workspace.atLeast(linearWorkspace)
+	if err != nil {
+		return nil, err
+	}
+	c := key.toC()
+	c.a, c.b, c.bias, c.d, c.workspace = places[0], places[1], places[2], places[3], workspace
+	var (
+		e   C.sb_error
+		tag [C.SB_TAG]C.char
+	)
+	if C.sb_linear_open(w.p.q, &c, nil, &tag[0], &e) != 0 {
+		return nil, failure(&e)
+	}
+	defer C.sb_linear_close(w.p.q, &c)
+	if C.sb_linear_run(w.p.q, &c, &e) != 0 || C.sb_queue_wait(w.p.q, &e) != 0 {
+		return nil, failure(&e)
+	}
+	return &chosenLinear{c: C.sb_linear{algo: c.algo}, choice: C.GoString(&tag[0])}, nil
+}
+
+func (w *preparation) product(p pendingLinear, workspace C.sb_pointer) error {
+	var (
+		e   C.sb_error
+		tag [C.SB_TAG]C.char
+	)
+	p.c.workspace = workspace
+	if C.sb_linear_open(w.p.q, &p.c, &p.choice.c, &tag[0], &e) != 0 {
+		return diag.New("BAD_COMMAND", commandPath(p.command), "linear: %v", failure(&e))
+	}
+	C.sb_list_linear(w.p.list, C.int(p.command), &p.c)
+	return nil
+}

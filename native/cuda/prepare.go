@@ -1,0 +1,293 @@
+package cuda
+
+/*
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"samebits/bridge/diag"
+	"samebits/native/device"
+)
+
+// preparation is the work of one Prepare. Plans and heuristic answers are made once for each signature, and tried on
+// scratch memory whose addresses have the alignment of the real ones: PyTorch takes the first plan that runs, and
+// running also loads the kernels, which must not happen in a capture.
+type preparation struct {
+	d       *Device
+	p       *program
+	options device.Options
+	resolve device.Resolve
+
+	scratch   buffer // for the tensors of a trial
+	workspace buffer // for its library call
+	plans     map[convolution]*plan
+	linears   map[linear]*chosenLinear
+	norms     map[batchNorm]bool
+	packs     []pendingPack
+	products  []pendingLinear
+}
+
+// pendingPack is a convolution that waits for the address of the workspace.
+type pendingPack struct {
+	command int
+	plan    *plan
+	x, w, y C.sb_pointer
+}
+
+// pendingLinear likewise.
+type pendingLinear struct {
+	command int
+	c       C.sb_linear
+	choice  *chosenLinear
+}
+
+// Prepare compiles the kernels, chooses every library call and allocates the workspace. Its error lists every command
+// that cannot be prepared.
+func (d *Device) Prepare(list []device.Command, resolve device.Resolve, o device.Options) (device.Program, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed.Load() {
+		return nil, errDeviceClosed
+	}
+	p, err := d.newProgram(list)
+	if err != nil {
+		return nil, err
+	}
+	w := &preparation{
+		d: d, p: p, options: o, resolve: resolve,
+		scratch: buffer{d: d}, workspace: buffer{d: d},
+		plans: map[convolution]*plan{}, linears: map[linear]*chosenLinear{}, norms: map[batchNorm]bool{},
+	}
+	err = w.all(list)
+	err = errors.Join(err, w.scratch.free(), w.workspace.free())
+	if err == nil {
+		err = w.finish()
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// all prepares each command, and goes on after one that is wrong, so that all are told at once.
+func (w *preparation) all(list []device.Command) error {
+	var files []string
+	seen := map[string]bool{}
+	for _, c := range list {
+		if k, ok := c.(*device.Kernel); ok && !seen[k.File] {
+			seen[k.File] = true
+			files = append(files, k.File)
+		}
+	}
+	if err := w.d.ensureModules(files); err != nil {
+		return err
+	}
+	var problems diag.Problems
+	for i, c := range list {
+		err := w.one(i, c)
+		if err == nil {
+			continue
+		}
+		if found, ok := diag.Of(err); ok {
+			if found[0].Reason == "DEVICE_LOST" || found[0].Reason == "OUT_OF_MEMORY" {
+				return err
+			}
+			for _, p := range found {
+				if p.Path == "" {
+					p.Path = commandPath(i)
+				}
+				p.Summary = w.p.names[i] + ": " + p.Summary
+				problems = append(problems, p)
+			}
+			continue
+		}
+		problems.Add("BAD_COMMAND", commandPath(i), "%s: %v", w.p.names[i], err)
+	}
+	return problems.Err()
+}
+
+func (w *preparation) one(i int, c device.Command) error {
+	switch c := c.(type) {
+	case *device.Kernel:
+		return w.kernel(i, c)
+	case *device.Convolution:
+		return w.convolution(i, c)
+	case *device.BatchNorm:
+		return w.batchNorm(i, c)
+	case *device.Linear:
+		return w.linear(i, c)
+	case *device.Copy:
+		return w.copy(i, c)
+	case *device.Fill:
+		return w.fill(i, c)
+	}
+	return fmt.Errorf("no command that this device knows")
+}
+
+// address resolves a place; no storage lies at address 0.
+func (w *preparation) address(p device.Pointer) (uint64, error) {
+	a := w.resolve(p)
+	if a == 0 {
+		return 0, fmt.Errorf("storage %d has no address", p.Storage)
+	}
+	return uint64(a), nil
+}
+
+func (w *preparation) addresses(ps ...device.Pointer) ([]uint64, error) {
+	out := make([]uint64, len(ps))
+	for i, p := range ps {
+		a, err := w.address(p)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = a
+	}
+	return out, nil
+}
+
+func (w *preparation) kernel(i int, k *device.Kernel) error {
+	f, err := w.d.function(k.File, k.Entry)
+	if err != nil {
+		return err
+	}
+	values, err := f.arguments(k, w.address)
+	if err != nil {
+		return err
+	}
+	if err := w.d.allowShared(f, k.Shared); err != nil {
+		return fmt.Errorf("%d bytes of dynamic shared memory: %w", k.Shared, err)
+	}
+	var grid, block [3]C.uint
+	for j := range 3 {
+		if k.Grid[j] == 0 || k.Block[j] == 0 {
+			return fmt.Errorf("grid %v and block %v; none may be 0", k.Grid, k.Block)
+		}
+		grid[j], block[j] = C.uint(k.Grid[j]), C.uint(k.Block[j])
+	}
+	C.sb_list_kernel(w.p.list, C.int(i), f.c, &grid[0], &block[0], C.uint(k.Shared), C.int(len(values)),
+		unsafe.SliceData(values))
+	w.p.choices[i] = k.Entry + " " + w.d.arch
+	return nil
+}
+
+func (w *preparation) copy(i int, c *device.Copy) error {
+	at, err := w.addresses(c.To, c.From)
+	if err != nil {
+		return err
+	}
+	n := uint64(c.Bytes)
+	if c.Bytes < 0 || (at[0] < at[1]+n && at[1] < at[0]+n) {
+		return fmt.Errorf("%d bytes from %#x to %#x; the places must not overlap", c.Bytes, at[1], at[0])
+	}
+	C.sb_list_copy(w.p.list, C.int(i), C.sb_pointer(at[0]), C.sb_pointer(at[1]), C.size_t(n))
+	return nil
+}
+
+func (w *preparation) fill(i int, c *device.Fill) error {
+	to, err := w.address(c.To)
+	if err != nil {
+		return err
+	}
+	if c.Bytes < 0 {
+		return fmt.Errorf("%d bytes", c.Bytes)
+	}
+	C.sb_list_fill(w.p.list, C.int(i), C.sb_pointer(to), C.uchar(c.Byte), C.size_t(c.Bytes))
+	return nil
+}
+
+// finish allocates the workspace at its last size and gives it to the calls that need it.
+func (w *preparation) finish() error {
+	var bytes int64
+	for _, plan := range w.p.plans {
+		bytes = max(bytes, plan.workspace)
+	}
+	if len(w.products) > 0 {
+		bytes = max(bytes, linearWorkspace)
+	}
+	var at C.sb_pointer
+	if bytes > 0 {
+		m, err := w.d.alloc(bytes)
+		if err != nil {
+			return err
+		}
+		w.p.workspace, at = m, m.address
+	}
+	for _, c := range w.packs {
+		if err := w.pack(c, at); err != nil {
+			return err
+		}
+	}
+	for _, c := range w.products {
+		if err := w.product(c, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buffer is zeroed memory that grows.
+type buffer struct {
+	d *Device
+	m *memory
+}
+
+func (b *buffer) atLeast(bytes int64) (C.sb_pointer, error) {
+	if bytes == 0 {
+		return 0, nil
+	}
+	if b.m != nil && b.m.bytes >= bytes {
+		return b.m.address, nil
+	}
+	if err := b.free(); err != nil {
+		return 0, err
+	}
+	m, err := b.d.alloc(bytes)
+	if err != nil {
+		return 0, err
+	}
+	b.m = m
+	return m.address, m.Fill(0, bytes, 0)
+}
+
+func (b *buffer) free() error {
+	if b.m == nil {
+		return nil
+	}
+	m := b.m
+	b.m = nil
+	return m.Free()
+}
+
+// area is a tensor of a trial: so many bytes, at the alignment of a real address.
+type area struct {
+	address uint64
+	bytes   int64
+}
+
+// place gives each area an address in scratch memory.
+func (w *preparation) place(areas ...area) ([]C.sb_pointer, error) {
+	offsets := make([]int64, len(areas))
+	var end int64
+	for i, a := range areas {
+		offsets[i] = end + int64(a.address%alignment)
+		end = (offsets[i] + a.bytes + alignment - 1) / alignment * alignment
+	}
+	base, err := w.scratch.atLeast(end)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]C.sb_pointer, len(areas))
+	for i := range areas {
+		out[i] = base + C.sb_pointer(offsets[i])
+	}
+	return out, nil
+}
+
+func areaOf(t device.Tensor, address uint64) area {
+	return area{address: address, bytes: extent(t.Sizes, t.Strides) * t.DType.Size()}
+}

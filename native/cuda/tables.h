@@ -1,0 +1,51 @@
+// The tables of symbols and what the C files share. Go does not see it.
+#ifndef SAMEBITS_TABLES_H
+#define SAMEBITS_TABLES_H
+
+#include "shim.h"
+
+#define SB_FIELD(result, name, parameters) result(*name) parameters;
+
+struct sb_libraries {
+  void *handles[SB_CUBLASLT + 1];
+  SB_CUDA_SYMBOLS(SB_FIELD)
+  SB_CUDA_OPTIONAL(SB_FIELD)
+  SB_NVRTC_SYMBOLS(SB_FIELD)
+  SB_CUDNN_SYMBOLS(SB_FIELD)
+  SB_CUBLAS_SYMBOLS(SB_FIELD)
+  SB_CUBLASLT_SYMBOLS(SB_FIELD)
+};
+
+// sb_zeroed allocates or ends the process: the sizes are small, and nobody could go on.
+void *sb_zeroed(size_t count, size_t size);
+
+// sb_fail fills e from a status, in the library's own words, and returns -1.
+int sb_fail(sb_libraries *l, int library, unsigned code, const char *call, sb_error *e);
+
+// SB_TRY returns -1 from the function around it if a call fails.
+#define SB_TRY(l, library, call, arguments, e)                     \
+  do {                                                             \
+    unsigned status = (l)->call arguments;                         \
+    if (status != 0) return sb_fail(l, library, status, #call, e); \
+  } while (0)
+
+// SB_GO is SB_TRY for functions with something to undo: it sets result to -1 and goes to done.
+#define SB_GO(l, library, call, arguments, e) \
+  do {                                        \
+    unsigned status = (l)->call arguments;    \
+    if (status != 0) {                        \
+      sb_fail(l, library, status, #call, e);  \
+      result = -1;                            \
+      goto done;                              \
+    }                                         \
+  } while (0)
+
+// SB_ENTER makes the device's context current on this thread.
+#define SB_ENTER(d, e) SB_TRY((d)->l, SB_CUDA, cuCtxSetCurrent, ((d)->context), e)
+
+// Launches one command's library call; the context is current already.
+int sb_convolution_launch(sb_queue *q, void *plan, void *pack, sb_error *e);
+int sb_batch_norm_launch(sb_queue *q, const sb_batch_norm *b, sb_error *e);
+int sb_linear_launch(sb_queue *q, const sb_linear *p, sb_error *e);
+
+#endif

@@ -1,0 +1,228 @@
+#include "fake.h"
+
+// cuDNN. Descriptors are numbers with a type; configurations and what is made of them carry their engine.
+typedef struct descriptor {
+  unsigned type;
+  unsigned mode;
+  int engine;
+  char notes[64];
+} descriptor;
+
+struct cudnnContext {
+  struct CUstream_st *stream;
+};
+
+size_t cudnnGetVersion(void) { return 91900; }
+const char *cudnnGetErrorString(unsigned code) {
+  return code == 3000 ? "CUDNN_STATUS_NOT_SUPPORTED" : code == 5000 ? "CUDNN_STATUS_EXECUTION_FAILED" : "CUDNN_STATUS";
+}
+void cudnnGetLastErrorString(char *text, size_t n) { snprintf(text, n, "the fake refuses"); }
+unsigned cudnnCreate(struct cudnnContext **h) { return *h = calloc(1, sizeof **h), 0; }
+unsigned cudnnDestroy(struct cudnnContext *h) { return free(h), 0; }
+unsigned cudnnSetStream(struct cudnnContext *h, struct CUstream_st *s) { return h->stream = s, 0; }
+
+unsigned cudnnBackendCreateDescriptor(unsigned type, void **d) {
+  descriptor *made = calloc(1, sizeof *made);
+  made->type = type;
+  *d = made;
+  return 0;
+}
+unsigned cudnnBackendDestroyDescriptor(void *d) { return free(d), 0; }
+unsigned cudnnBackendFinalize(void *d) {
+  descriptor *self = d;
+  return self->type == SB_DESC_PLAN && self->engine < 0 ? 3000 : 0;
+}
+
+static void record_set(const descriptor *d, unsigned name, unsigned type, int64_t count, const void *values) {
+  FILE *f = record();
+  if (f == NULL) return;
+  fprintf(f, "%u.%u %u:", d->type, name, type);
+  for (int64_t i = 0; i < count; i++) {
+    if (type == SB_TYPE_INT64)
+      fprintf(f, " %lld", (long long)((const int64_t *)values)[i]);
+    else if (type == SB_TYPE_FLOAT)
+      fprintf(f, " %g", ((const float *)values)[i]);
+    else if (type == SB_TYPE_HANDLE || type == SB_TYPE_VOID_PTR)
+      fprintf(f, " *");
+    else if (type == SB_TYPE_DESCRIPTOR)
+      fprintf(f, " %u", (*(descriptor *const *)values)->type);
+    else
+      fprintf(f, " %u", ((const unsigned *)values)[i]);
+  }
+  fprintf(f, "\n");
+  fclose(f);
+}
+
+unsigned cudnnBackendSetAttribute(void *d, unsigned name, unsigned type, int64_t count, const void *values) {
+  descriptor *self = d;
+  record_set(self, name, type, count, values);
+  if (name == SB_ENGINEHEUR_MODE) self->mode = *(const unsigned *)values;
+  if (name == SB_PLAN_ENGINE_CONFIG) self->engine = (*(descriptor *const *)values)->engine;
+  return 0;
+}
+
+// proposals reads FAKE_ENGINES for a heuristic's mode.
+static int64_t proposals(unsigned mode, int64_t room, descriptor **out) {
+  char list[1024], *rest = list, *item;
+  snprintf(list, sizeof list, "%s", setting("FAKE_ENGINES", "1:"));
+  char *fallback = strchr(list, '|');
+  if (fallback != NULL) *fallback++ = 0;
+  if (mode == SB_HEUR_FALLBACK) rest = fallback;
+  int64_t n = 0;
+  while (rest != NULL && (item = strsep(&rest, ";")) != NULL && *item) {
+    if (n < room) sscanf(item, "%d:%63s", &out[n]->engine, out[n]->notes);
+    n++;
+  }
+  return n;
+}
+
+unsigned cudnnBackendGetAttribute(void *const d, unsigned name, unsigned type, int64_t room, int64_t *count,
+                                  void *out) {
+  descriptor *self = d;
+  (void)type;
+  *count = 1;
+  if (name == SB_ENGINEHEUR_RESULTS) {
+    *count = proposals(self->mode, room, out);
+  } else if (name == SB_ENGINECFG_ENGINE) {
+    descriptor *engine = *(descriptor **)out;
+    engine->engine = self->engine;
+    memcpy(engine->notes, self->notes, sizeof engine->notes);
+  } else if (name == SB_ENGINE_NUMERICAL_NOTE) {
+    *count = 0;
+    for (char *note = self->notes; *note; note += strcspn(note, ",") + (note[strcspn(note, ",")] == ','))
+      ((unsigned *)out)[(*count)++] = (unsigned)atoi(note);
+  } else if (name == SB_ENGINE_GLOBAL_INDEX) {
+    *(int64_t *)out = self->engine;
+  } else if (name == SB_ENGINECFG_KNOB_CHOICES) {
+    *count = 2;
+  } else if (name == SB_KNOB_CHOICE_TYPE) {
+    *(unsigned *)out = 2;
+  } else if (name == SB_KNOB_CHOICE_VALUE) {
+    *(int64_t *)out = 12;
+  } else if (name == SB_PLAN_WORKSPACE_SIZE) {
+    *(int64_t *)out = 64 * self->engine;
+  }
+  return 0;
+}
+
+static void run_nothing(const op *o) { (void)o; }
+
+unsigned cudnnBackendExecute(struct cudnnContext *h, void *plan, void *pack) {
+  (void)pack;
+  if (((descriptor *)plan)->engine > 999) return 5000;
+  return enqueue(h->stream, (op){run_nothing, {0}}) ? 5000 : 0;
+}
+
+struct cudnnTensorStruct {
+  int unused;
+};
+unsigned cudnnCreateTensorDescriptor(struct cudnnTensorStruct **t) { return *t = calloc(1, sizeof **t), 0; }
+unsigned cudnnDestroyTensorDescriptor(struct cudnnTensorStruct *t) { return free(t), 0; }
+unsigned cudnnSetTensorNdDescriptor(struct cudnnTensorStruct *t, unsigned type, int dims, const int *sizes,
+                                    const int *strides) {
+  FILE *f = record();
+  (void)t;
+  if (f == NULL) return 0;
+  fprintf(f, "tensor %u:", type);
+  for (int i = 0; i < dims; i++) fprintf(f, " %d", sizes[i]);
+  fprintf(f, " /");
+  for (int i = 0; i < dims; i++) fprintf(f, " %d", strides[i]);
+  fprintf(f, "\n");
+  fclose(f);
+  return 0;
+}
+unsigned cudnnBatchNormalizationForwardInference(struct cudnnContext *h, unsigned mode, const void *alpha,
+                                                 const void *beta, struct cudnnTensorStruct *const xt, const void *x,
+                                                 struct cudnnTensorStruct *const yt, void *y,
+                                                 struct cudnnTensorStruct *const ct, const void *scale,
+                                                 const void *bias, const void *mean, const void *variance,
+                                                 double epsilon) {
+  FILE *f = record();
+  (void)x, (void)y, (void)ct, (void)scale, (void)bias, (void)mean, (void)variance;
+  if (f != NULL) {
+    fprintf(f, "batchnorm mode %u alpha %g beta %g one descriptor %d epsilon %g\n", mode, *(const float *)alpha,
+            *(const float *)beta, xt == yt, epsilon);
+    fclose(f);
+  }
+  return enqueue(h->stream, (op){run_nothing, {0}}) ? 5000 : 0;
+}
+
+struct cublasContext {
+  int unused;
+};
+unsigned cublasCreate_v2(struct cublasContext **h) { return *h = calloc(1, sizeof **h), 0; }
+unsigned cublasDestroy_v2(struct cublasContext *h) { return free(h), 0; }
+unsigned cublasSetStream_v2(struct cublasContext *h, struct CUstream_st *s) { return (void)h, (void)s, 0; }
+unsigned cublasGetProperty(unsigned which, int *v) { return *v = which == 0 ? 13 : which == 1 ? 1 : 0, 0; }
+const char *cublasGetStatusName(unsigned code) { return code == 15 ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS"; }
+
+static unsigned record_attribute(const char *what, unsigned name, const void *value, size_t n) {
+  FILE *f = record();
+  if (f == NULL) return 0;
+  if (n == 4)
+    fprintf(f, "%s.%u = %u\n", what, name, *(const unsigned *)value);
+  else if (name == SB_MATMUL_DESC_BIAS_POINTER)
+    fprintf(f, "%s.%u = *\n", what, name);
+  else
+    fprintf(f, "%s.%u = %llu\n", what, name, *(const unsigned long long *)value);
+  fclose(f);
+  return 0;
+}
+
+size_t cublasLtGetVersion(void) { return 130100; }
+unsigned cublasLtMatmulPreferenceCreate(void **p) { return *p = calloc(1, 8), 0; }
+unsigned cublasLtMatmulPreferenceDestroy(void *p) { return free(p), 0; }
+unsigned cublasLtMatmulPreferenceSetAttribute(void *p, unsigned name, const void *value, size_t n) {
+  return (void)p, record_attribute("preference", name, value, n);
+}
+unsigned cublasLtMatmulDescCreate(void **d, unsigned compute, unsigned scale) {
+  FILE *f = record();
+  *d = calloc(1, 8);
+  if (f != NULL) {
+    fprintf(f, "operation compute %u scale %u\n", compute, scale);
+    fclose(f);
+  }
+  return 0;
+}
+unsigned cublasLtMatmulDescDestroy(void *d) { return free(d), 0; }
+unsigned cublasLtMatmulDescSetAttribute(void *d, unsigned name, const void *value, size_t n) {
+  return (void)d, record_attribute("operation", name, value, n);
+}
+unsigned cublasLtMatrixLayoutCreate(void **m, unsigned type, uint64_t rows, uint64_t cols, int64_t ld) {
+  FILE *f = record();
+  *m = calloc(1, 8);
+  if (f != NULL) {
+    fprintf(f, "matrix type %u rows %d cols %d ld %d\n", type, (int)rows, (int)cols, (int)ld);
+    fclose(f);
+  }
+  return 0;
+}
+unsigned cublasLtMatrixLayoutDestroy(void *m) { return free(m), 0; }
+unsigned cublasLtMatmulAlgoGetHeuristic(struct cublasLtContext *h, void *o, void *a, void *b, void *c, void *d, void *p,
+                                        int wanted, sb_matmul_result *out, int *count) {
+  FILE *f = record();
+  (void)h, (void)o, (void)a, (void)b, (void)p, (void)out;
+  if (f != NULL) {
+    fprintf(f, "heuristic for %d, c is d %d\n", wanted, c == d);
+    fclose(f);
+  }
+  return *count = 1, 0;
+}
+unsigned cublasLtMatmulAlgoConfigGetAttribute(const sb_matmul_algo *a, unsigned name, void *value, size_t n,
+                                              size_t *w) {
+  (void)a;
+  *w = n;
+  return *(unsigned *)value = name == SB_ALGO_ID ? 13 : 0, 0;
+}
+unsigned cublasLtMatmul(struct cublasLtContext *h, void *o, const void *alpha, const void *a, void *at, const void *b,
+                        void *bt, const void *beta, const void *c, void *ct, void *d, void *dt,
+                        const sb_matmul_algo *algo, void *workspace, size_t bytes, struct CUstream_st *s) {
+  FILE *f = record();
+  (void)h, (void)o, (void)a, (void)at, (void)b, (void)bt, (void)algo;
+  if (f != NULL) {
+    fprintf(f, "matmul alpha %g beta %g c is d %d %d workspace %d of %zu\n", *(const float *)alpha,
+            *(const float *)beta, c == d, ct == dt, workspace != NULL, bytes);
+    fclose(f);
+  }
+  return enqueue(s, (op){run_nothing, {0}});
+}
