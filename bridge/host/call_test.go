@@ -135,6 +135,35 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+func TestBuildRecordExport(t *testing.T) {
+	leavesNothing(t)
+	p := start(t, config(t, "builder"))
+	built, err := p.Build(t.Context(), host.BuildRequest{Family: "resnet", Size: "18", Precision: "bf16", ImgSize: 224})
+	if err != nil || built.WeightsLength != 12 || built.ImgSize != 224 {
+		t.Fatalf("%+v, %v", built, err)
+	}
+	inputs, data, err := p.Memory().AllocBank(t.Context(), built.Inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[0][0] = '!'
+	recorded, err := p.Record(t.Context(), inputs)
+	if err != nil || recorded.RecordingLength != 13 || len(recorded.Outputs) != 1 {
+		t.Fatalf("%+v, %v", recorded, err)
+	}
+	inputs[0].Region.Length--
+	if _, err := p.Record(t.Context(), inputs); err == nil || !strings.Contains(err.Error(), "inputs/images: REGION") {
+		t.Errorf("a bank that is too small: %v", err)
+	}
+	region, place, err := p.Memory().Alloc(t.Context(), 23)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Export(t.Context(), host.ExportRequest{What: arm.TheRecording, Region: region}); err != nil || string(place) != "recording resnet18bf16!" {
+		t.Errorf("%q, %v", place, err)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	leavesNothing(t)
 	p, _, _ := ready(t, config(t, "good"))
@@ -299,10 +328,15 @@ func TestMemoryGrows(t *testing.T) {
 	go func() { stepped <- p.Step(t.Context(), 0, 0) }()
 	time.Sleep(50 * time.Millisecond)
 	before := p.Memory().Size()
-	began := time.Now()
 	region, big, err := p.Memory().Alloc(t.Context(), 100<<20+1) // while the step runs
-	if err != nil || time.Since(began) > 200*time.Millisecond {
-		t.Fatalf("%v after %v", err, time.Since(began))
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-stepped:
+		t.Errorf("the memory grew only after the step: %v", err)
+		stepped <- err
+	default:
 	}
 	if err := <-stepped; err != nil {
 		t.Fatal(err)
@@ -343,7 +377,7 @@ func TestInterruptedCallLeavesThePlugin(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	began := time.Now()
-	if err := p.Disturb(ctx, host.DisturbRequest{}); !errors.Is(err, context.Canceled) || time.Since(began) > 200*time.Millisecond {
+	if err := p.Disturb(ctx, host.DisturbRequest{}); !errors.Is(err, context.Canceled) || time.Since(began) > 500*time.Millisecond {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 	if err := p.Step(t.Context(), 0, 0); err != nil { // waits for the call that still runs

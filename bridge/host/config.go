@@ -41,7 +41,7 @@ type Config struct {
 	// Env holds KEY=VALUE pairs that the plugin gets besides the variables of AllowedEnv. Nothing else reaches it.
 	Env []string
 
-	StartDeadline time.Duration // from the start of the process to its first Describe; 60 s
+	StartDeadline time.Duration // from the start of the process to its first Describe; 2 min: a Python plugin imports torch
 	StopDeadline  time.Duration // for a graceful end, then it is killed; 2 s, go-plugin grants no more
 	Deadlines     Deadlines     // for each kind of call
 
@@ -56,7 +56,7 @@ type Config struct {
 // Deadlines of the calls. One that runs out means that the plugin hangs: it is killed. Zero stands for the default.
 type Deadlines struct {
 	Ping     time.Duration // 10 s
-	Describe time.Duration // 60 s: a Python plugin may import torch for it
+	Describe time.Duration // 2 min
 	Attach   time.Duration // 10 s
 	Build    time.Duration // 10 min
 	Record   time.Duration // 10 min
@@ -82,8 +82,8 @@ func (c Config) withDefaults() Config {
 		field  *time.Duration
 		normal time.Duration
 	}{
-		{&c.StartDeadline, time.Minute}, {&c.StopDeadline, 2 * time.Second},
-		{&d.Ping, 10 * time.Second}, {&d.Describe, time.Minute}, {&d.Attach, 10 * time.Second},
+		{&c.StartDeadline, 2 * time.Minute}, {&c.StopDeadline, 2 * time.Second},
+		{&d.Ping, 10 * time.Second}, {&d.Describe, 2 * time.Minute}, {&d.Attach, 10 * time.Second},
 		{&d.Build, 10 * time.Minute}, {&d.Record, 10 * time.Minute}, {&d.Export, 2 * time.Minute},
 		{&d.Load, 10 * time.Minute}, {&d.Prepare, 10 * time.Minute}, {&d.Step, 5 * time.Minute},
 		{&d.Disturb, 2 * time.Minute}, {&d.Trace, 20 * time.Minute}, {&d.Measure, 20 * time.Minute},

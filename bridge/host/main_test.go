@@ -40,7 +40,7 @@ func warmUp() {
 }
 
 // config starts this binary in a role.
-func config(t *testing.T, role string) host.Config {
+func config(t testing.TB, role string) host.Config {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {

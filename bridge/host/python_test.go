@@ -31,7 +31,7 @@ var python = sync.OnceValue(func() string {
 	return ""
 })
 
-func pythonConfig(t *testing.T) host.Config {
+func pythonConfig(t testing.TB) host.Config {
 	t.Helper()
 	if python() == "" {
 		t.Skip("no Python with grpcio: SAMEBITS_PYTHON is not set and there is no .venv")

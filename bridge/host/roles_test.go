@@ -30,6 +30,8 @@ func act(role string) {
 	switch role {
 	case "good":
 		serve.Serve(&testArm{})
+	case "builder":
+		serve.Serve(&builder{})
 	case "garbage":
 		fmt.Println("Hello, I am \x1b[31mnot\x1b[0m a plugin")
 		time.Sleep(time.Hour)
@@ -148,6 +150,34 @@ func (a *testArm) Stats(context.Context) (serve.Stats, error) {
 	return serve.Stats{EagerSteps: a.steps, FallbackReason: "none"}, nil
 }
 
+// builder is an arm that makes and records families, as a reference does.
+type builder struct {
+	testArm
+	made []byte
+}
+
+func (b *builder) Build(_ context.Context, _ *serve.Memory, r serve.BuildRequest) (serve.BuildReply, error) {
+	b.made = []byte(r.Family + r.Size + r.Precision)
+	return serve.BuildReply{Inputs: []tensor.Spec{spec}, WeightsLength: int64(len(b.made)), ImgSize: r.ImgSize}, nil
+}
+
+func (b *builder) Record(_ context.Context, memory *serve.Memory, inputs serve.Bank) (serve.RecordReply, error) {
+	data, err := memory.Tensor(inputs[0])
+	if err != nil {
+		return serve.RecordReply{}, err
+	}
+	b.made = append(b.made, data[0])
+	return serve.RecordReply{RecordingLength: int64(len(b.made)), Outputs: []tensor.Spec{spec}}, nil
+}
+
+func (b *builder) Export(_ context.Context, memory *serve.Memory, r serve.ExportRequest) error {
+	place, err := memory.Bytes(r.Region)
+	if err == nil {
+		copy(place, r.What.String()+" "+string(b.made))
+	}
+	return err
+}
+
 // do is one misdeed.
 func (a *testArm) do(call string) error {
 	switch deed := a.deeds[call]; deed {
@@ -184,7 +214,7 @@ func (a *testArm) do(call string) error {
 	case "stop-the-world":
 		die("STOP")
 	case "slow":
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(600 * time.Millisecond)
 	case "child":
 		child := exec.Command(os.Args[0])
 		child.Env = []string{actAs + "=sleeper"}

@@ -95,12 +95,14 @@ func (p *Plugin) exchange(ctx context.Context) (byte, error) {
 	if err := p.ends.step.SetDeadline(time.Now().Add(p.config.Deadlines.Step)); err != nil {
 		return 0, err
 	}
-	// An interrupt makes the read below return at once. Once AfterFunc's call has begun it is waited for, lest it reach
-	// into the next step's deadline.
+	// An interrupt makes the read below return at once, and so does the end of the process: a child of the plugin may hold
+	// its end of the socket open. Once the interrupt's call has begun it is waited for, lest it reach into the next step.
+	expire := func() { _ = p.ends.step.SetDeadline(time.Unix(1, 0)) }
+	defer context.AfterFunc(p.process.done, expire)()
 	interrupted := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(interrupted)
-		_ = p.ends.step.SetDeadline(time.Unix(1, 0))
+		expire()
 	})
 	defer func() {
 		if !stop() {
@@ -116,7 +118,10 @@ func (p *Plugin) exchange(ctx context.Context) (byte, error) {
 }
 
 func (p *Plugin) stepFailed(ctx context.Context, err error) error {
+	_, ended := p.process.ended()
 	switch {
+	case ended:
+		return p.lost("Step", err)
 	case ctx.Err() != nil:
 		return p.kill(&Error{Reason: ReasonInterrupted, During: "Step", Summary: "was killed: its step was interrupted",
 			cause: ctx.Err()})
