@@ -2,8 +2,8 @@
 #include "elementwise.cuh"
 
 // add_T(..., alpha) and add_number_T(..., other, alpha). Subtraction is the same with -alpha, as in PyTorch.
-#define ENTRIES(T, suffix)                                                                              \
-  MAP2(add, T, suffix, add<accumulate<T>>{alpha}, accumulate<T> alpha)                                  \
+#define ENTRIES(T, suffix)                                             \
+  MAP2(add, T, suffix, add<accumulate<T>>{alpha}, accumulate<T> alpha) \
   MAP1(add_number, T, suffix, (add_number<accumulate<T>>{other, alpha}), accumulate<T> other, accumulate<T> alpha)
 EACH_FLOAT(ENTRIES)
 MAP2_INTO(add_f32_bf16_strided, float, bf16, add<float>{alpha}, float alpha)

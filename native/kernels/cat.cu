@@ -3,22 +3,23 @@
 // cat copies up to 8 inputs into one output, whatever their type: bytes. Each input is rows of len bytes that lie by
 // bytes apart and go to places that lie pitch bytes apart. The y dimension of the grid is the input.
 struct part {
-  const uint8_t *from;
-  uint8_t *to;
+  const uint8_t* from;
+  uint8_t* to;
   uint32_t rows, len;
   int64_t by, pitch;
 };
 
-template <class Word> __device__ __forceinline__ void copy_rows(const part &p) {
+template <class Word> __device__ __forceinline__ void copy_rows(const part& p) {
   uint32_t words = p.len / sizeof(Word);
   GRID_STRIDE(i, (int64_t)p.rows * words) {
     uint32_t row = p.rows == 1 ? 0 : (uint32_t)i / words;
     int64_t at = (i - (int64_t)row * words) * sizeof(Word);
-    *(Word *)(p.to + row * p.pitch + at) = *(const Word *)(p.from + row * p.by + at);
+    *(Word*)(p.to + row * p.pitch + at) = *(const Word*)(p.from + row * p.by + at);
   }
 }
 
-#define PART(i) const uint8_t *from##i, uint8_t *to##i, uint32_t rows##i, uint32_t len##i, int64_t by##i, int64_t pitch##i
+#define PART(i) \
+  const uint8_t *from##i, uint8_t *to##i, uint32_t rows##i, uint32_t len##i, int64_t by##i, int64_t pitch##i
 #define PICK(i) \
   case i: p = part{from##i, to##i, rows##i, len##i, by##i, pitch##i}; break;
 

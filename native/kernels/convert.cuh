@@ -11,11 +11,19 @@ struct truth {
   M(float, 0) M(bf16, 1) M(f16, 2) M(double, 3) M(int64_t, 4) M(int32_t, 5) M(uint8_t, 6) M(truth, 7)
 
 template <class T> struct code_of;
-template <> struct code_of<uint16_t> { static const int value = 8; }; // bits of any type of 2, 4 and 8 bytes
-template <> struct code_of<uint32_t> { static const int value = 9; };
-template <> struct code_of<uint64_t> { static const int value = 10; };
-#define CODE_OF(T, n) \
-  template <> struct code_of<T> { static const int value = n; };
+template <> struct code_of<uint16_t> {
+  static const int value = 8;
+};  // bits of any type of 2, 4 and 8 bytes
+template <> struct code_of<uint32_t> {
+  static const int value = 9;
+};
+template <> struct code_of<uint64_t> {
+  static const int value = 10;
+};
+#define CODE_OF(T, n)             \
+  template <> struct code_of<T> { \
+    static const int value = n;   \
+  };
 EACH_ELEMENT(CODE_OF)
 #undef CODE_OF
 
@@ -29,8 +37,8 @@ __device__ __forceinline__ int32_t up(int32_t v) { return v; }
 __device__ __forceinline__ uint8_t up(uint8_t v) { return v; }
 __device__ __forceinline__ uint8_t up(truth v) { return v.byte != 0; }
 
-// cast<To>(v) converts the result of up. Everything goes to 16-bit types by way of float (a double is rounded twice) and
-// to uint8 by way of int64, so that negative numbers wrap.
+// cast<To>(v) converts the result of up. Everything goes to 16-bit types by way of float (a double is rounded twice)
+// and to uint8 by way of int64, so that negative numbers wrap.
 template <class To> struct cast_to {
   template <class From> static __device__ __forceinline__ To from(From v) { return (To)v; }
 };
@@ -57,10 +65,10 @@ template <class T> struct converter<T, T> {
 template <class To, class From> __device__ __forceinline__ To convert(From v) { return converter<To, From>::of(v); }
 
 // load_as<To> reads element i of an array whose type is known by its code only.
-template <class To> __device__ __noinline__ To load_as(int code, const void *p, int64_t i) {
+template <class To> __device__ __noinline__ To load_as(int code, const void* p, int64_t i) {
   switch (code) {
 #define LOAD_AS(T, n) \
-  case n: return convert<To>(((const T *)p)[i]);
+  case n: return convert<To>(((const T*)p)[i]);
     EACH_ELEMENT(LOAD_AS)
 #undef LOAD_AS
   }

@@ -7,50 +7,62 @@
 #include "convert.cuh"
 #include "functors.cuh"
 
-// N elements that are loaded and stored at once, by the one instruction for words<bytes>.
+// N elements that are loaded and stored at once: by one instruction on the GPU, through a word of their size.
 template <class T, int N> struct __align__(sizeof(T) * N) pack {
   T at[N];
 };
-template <int bytes> struct words;
-template <> struct words<1> { typedef uint8_t type; };
-template <> struct words<2> { typedef uint16_t type; };
-template <> struct words<4> { typedef uint32_t type; };
-template <> struct words<8> { typedef uint2 type; };
-template <> struct words<16> { typedef uint4 type; };
-template <int N, class T> __device__ __forceinline__ pack<T, N> read(const T *p) {
-  typedef typename words<sizeof(T) * N>::type word;
-  union {
-    pack<T, N> v;
-    word w;
-  } u;
-  u.w = *(const word *)p;
+#ifdef CUDA_HOST
+template <int N, class T> inline pack<T, N> read(const T* p) {
+  pack<T, N> v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+template <int N, class T> inline void write(T* p, const pack<T, N>& v) { memcpy(p, &v, sizeof v); }
+#else
+template <int bytes> struct word;
+#define WORD(bytes, T)             \
+  template <> struct word<bytes> { \
+    typedef T type;                \
+  };
+WORD(1, uint8_t)
+WORD(2, uint16_t)
+WORD(4, uint32_t)
+WORD(8, uint2)
+WORD(16, uint4)
+template <class T, int N> union packed {
+  pack<T, N> v;
+  typename word<sizeof(T) * N>::type w;
+};
+template <int N, class T> __device__ __forceinline__ pack<T, N> read(const T* p) {
+  packed<T, N> u;
+  u.w = *(decltype(u.w)*)p;
   return u.v;
 }
-template <int N, class T> __device__ __forceinline__ void write(T *p, const pack<T, N> &v) {
-  typedef typename words<sizeof(T) * N>::type word;
-  union {
-    pack<T, N> v;
-    word w;
-  } u;
+template <int N, class T> __device__ __forceinline__ void write(T* p, const pack<T, N>& v) {
+  packed<T, N> u;
   u.v = v;
-  *(word *)p = u.w;
+  *(decltype(u.w)*)p = u.w;
 }
+#endif
+
+// The largest of sizes, for the widest pack.
 __device__ constexpr int largest(int a) { return a; }
 template <class... More> __device__ constexpr int largest(int a, int b, More... more) {
   return largest(a > b ? a : b, more...);
 }
 
-template <class T> __device__ __forceinline__ bool aligned(const T *p, int elements) {
+template <class T> __device__ __forceinline__ bool aligned(const T* p, int elements) {
   return (uint64_t)p % (sizeof(T) * elements) == 0;
 }
-template <class T, class... More> __device__ __forceinline__ bool aligned(int elements, const T *p, const More *...more) {
+template <class T, class... More>
+__device__ __forceinline__ bool aligned(int elements, const T* p, const More*... more) {
   bool yes = aligned(p, elements);
   if constexpr (sizeof...(More) > 0) return yes && aligned(elements, more...);
   return yes;
 }
 
 template <class Out, int N, class F, class... In>
-__device__ __forceinline__ pack<Out, N> map_pack(const F &f, const pack<In, N> &...in) {
+__device__ __forceinline__ pack<Out, N> map_pack(const F& f, const pack<In, N>&... in) {
   pack<Out, N> out;
 #pragma unroll
   for (int j = 0; j < N; j++) out.at[j] = apply<Out>(f, in.at[j]...);
@@ -60,7 +72,7 @@ __device__ __forceinline__ pack<Out, N> map_pack(const F &f, const pack<In, N> &
 // map_dense: out[i] = f(in[i]...). On the host the plain loop becomes vector instructions: operands do not overlap but
 // where they are the same.
 template <class F, class Out, class... In>
-__device__ __forceinline__ void map_dense(const F &f, int64_t n, Out *out, const In *...in) {
+__device__ __forceinline__ void map_dense(const F& f, int64_t n, Out* out, const In*... in) {
 #ifdef CUDA_HOST
 #pragma GCC ivdep
   GRID_STRIDE(i, n) { out[i] = apply<Out>(f, in[i]...); }
@@ -92,13 +104,13 @@ struct strides {
 
 // An input whose type is known by its code.
 struct source {
-  const void *data;
+  const void* data;
   int type;
   strides by;
 };
 
 // find gives the place of pack number i, where packs are N elements of the innermost dimension.
-template <int N> __device__ __forceinline__ position find(const space &s, uint32_t i) {
+template <int N> __device__ __forceinline__ position find(const space& s, uint32_t i) {
   position p = {};
 #pragma unroll
   for (int d = 0; d < 8; d++) {
@@ -112,7 +124,7 @@ template <int N> __device__ __forceinline__ position find(const space &s, uint32
 }
 
 // offset of a place in an operand, in elements.
-__device__ __forceinline__ int64_t offset(const strides &by, const position &p, int dims) {
+__device__ __forceinline__ int64_t offset(const strides& by, const position& p, int dims) {
   int64_t at = 0;
 #pragma unroll
   for (int d = 0; d < 8; d++)
@@ -121,7 +133,7 @@ __device__ __forceinline__ int64_t offset(const strides &by, const position &p, 
 }
 
 // whole reports whether packs of an operand lie in memory as they are used, so that one instruction moves them.
-template <int N, class T> __device__ __forceinline__ bool whole(const T *data, const strides &by, int dims) {
+template <int N, class T> __device__ __forceinline__ bool whole(const T* data, const strides& by, int dims) {
   int64_t all = 0;
 #pragma unroll
   for (int d = 1; d < 8; d++)
@@ -129,11 +141,12 @@ template <int N, class T> __device__ __forceinline__ bool whole(const T *data, c
   return by.along[0] == 1 && all % N == 0 && aligned(data, N);
 }
 
-template <int N, class T> __device__ __forceinline__ pack<T, N> load_pack(const source &x, const position &p, int dims) {
+template <int N, class T>
+__device__ __forceinline__ pack<T, N> load_pack(const source& x, const position& p, int dims) {
   int64_t at = offset(x.by, p, dims), step = x.by.along[0];
   pack<T, N> v;
   if (x.type == code_of<T>::value) {
-    const T *data = (const T *)x.data;
+    const T* data = (const T*)x.data;
     if (whole<N>(data, x.by, dims)) return read<N>(data + at);
 #pragma unroll
     for (int j = 0; j < N; j++) v.at[j] = step == 0 && j > 0 ? v.at[0] : data[at + j * step];
@@ -144,8 +157,8 @@ template <int N, class T> __device__ __forceinline__ pack<T, N> load_pack(const 
   return v;
 }
 
-template <int N, class Out>
-__device__ __forceinline__ void store_pack(Out *out, const strides &by, const position &p, int dims, const pack<Out, N> &v) {
+template <int N, class Out> __device__ __forceinline__ void store_pack(Out* out, const strides& by, const position& p,
+                                                                       int dims, const pack<Out, N>& v) {
   int64_t at = offset(by, p, dims);
   if (whole<N>(out, by, dims)) return write<N>(out + at, v);
 #pragma unroll
@@ -153,7 +166,8 @@ __device__ __forceinline__ void store_pack(Out *out, const strides &by, const po
 }
 
 template <int N, class T, class Out, class F, class... Source>
-__device__ __forceinline__ void map_packs(const F &f, const space &s, Out *out, const strides &by, const Source &...in) {
+__device__ __forceinline__ void map_packs(const F& f, const space& s, Out* out, const strides& by,
+                                          const Source&... in) {
   GRID_STRIDE(i, s.n / N) {
     position p = find<N>(s, (uint32_t)i);
     store_pack<N>(out, by, p, s.dims, map_pack<Out, N>(f, load_pack<N, T>(in, p, s.dims)...));
@@ -162,7 +176,8 @@ __device__ __forceinline__ void map_packs(const F &f, const space &s, Out *out, 
 
 // map_strided: out = f(in...) in the arithmetic of T, over operands of any layout.
 template <class T, class F, class Out, class... Source>
-__device__ __forceinline__ void map_strided(const F &f, const space &s, Out *out, const strides &by, const Source &...in) {
+__device__ __forceinline__ void map_strided(const F& f, const space& s, Out* out, const strides& by,
+                                            const Source&... in) {
   constexpr int N = 16 / largest(sizeof(T), sizeof(Out));
   if (s.size[0] % N == 0)
     map_packs<N, T>(f, s, out, by, in...);
@@ -171,37 +186,41 @@ __device__ __forceinline__ void map_strided(const F &f, const space &s, Out *out
 }
 
 // Kernel parameters of a space, of an output and of an input, and the structs made of them.
-#define SPACE                                                                                                        \
-  uint32_t n, int dims, uint32_t size0, uint32_t size1, uint32_t size2, uint32_t size3, uint32_t size4, uint32_t size5, \
-      uint32_t size6, uint32_t size7
-#define STRIDES(x)                                                                                             \
+#define SPACE                                                                                           \
+  uint32_t n, int dims, uint32_t size0, uint32_t size1, uint32_t size2, uint32_t size3, uint32_t size4, \
+      uint32_t size5, uint32_t size6, uint32_t size7
+#define STRIDES(x) \
   int64_t x##_0, int64_t x##_1, int64_t x##_2, int64_t x##_3, int64_t x##_4, int64_t x##_5, int64_t x##_6, int64_t x##_7
 #define OUTPUT(T, x) T *x, STRIDES(x)
 #define INPUT(x) const void *x, int x##_type, STRIDES(x)
-#define THE_SPACE \
-  space { n, dims, {size0, size1, size2, size3, size4, size5, size6, size7} }
-#define THE_STRIDES(x)                                      \
-  strides {                                                 \
-    { x##_0, x##_1, x##_2, x##_3, x##_4, x##_5, x##_6, x##_7 } \
+#define THE_SPACE                                                       \
+  space {                                                               \
+    n, dims, { size0, size1, size2, size3, size4, size5, size6, size7 } \
+  }
+#define THE_STRIDES(x)                                       \
+  strides {                                                  \
+    {                                                        \
+      x##_0, x##_1, x##_2, x##_3, x##_4, x##_5, x##_6, x##_7 \
+    }                                                        \
   }
 #define THE_INPUT(x) \
   source { x, x##_type, THE_STRIDES(x) }
 
 // MAP1(silu, bf16, bf16, silu()) makes the entries silu_bf16 and silu_bf16_strided. More parameters may follow, which
 // the functor's expression may use.
-#define MAP1(name, T, suffix, functor, ...)                                                                     \
-  KERNEL(name##_##suffix, int64_t n, T *y, const T *a, ##__VA_ARGS__) { map_dense(functor, n, y, a); }          \
-  KERNEL(name##_##suffix##_strided, SPACE, OUTPUT(T, y), INPUT(a), ##__VA_ARGS__) {                             \
-    map_strided<T>(functor, THE_SPACE, y, THE_STRIDES(y), THE_INPUT(a));                                        \
+#define MAP1(name, T, suffix, functor, ...)                                                            \
+  KERNEL(name##_##suffix, int64_t n, T* y, const T* a, ##__VA_ARGS__) { map_dense(functor, n, y, a); } \
+  KERNEL(name##_##suffix##_strided, SPACE, OUTPUT(T, y), INPUT(a), ##__VA_ARGS__) {                    \
+    map_strided<T>(functor, THE_SPACE, y, THE_STRIDES(y), THE_INPUT(a));                               \
   }
 
 // MAP2 is MAP1 for two inputs.
-#define MAP2(name, T, suffix, functor, ...)                                                                     \
-  KERNEL(name##_##suffix, int64_t n, T *y, const T *a, const T *b, ##__VA_ARGS__) { map_dense(functor, n, y, a, b); } \
+#define MAP2(name, T, suffix, functor, ...)                                                                           \
+  KERNEL(name##_##suffix, int64_t n, T* y, const T* a, const T* b, ##__VA_ARGS__) { map_dense(functor, n, y, a, b); } \
   MAP2_INTO(name##_##suffix##_strided, T, T, functor, ##__VA_ARGS__)
 
 // MAP2_INTO computes in T and stores another type: x_bf16.add_(y_f32).
-#define MAP2_INTO(entry, T, Out, functor, ...)                                                       \
-  KERNEL(entry, SPACE, OUTPUT(Out, y), INPUT(a), INPUT(b), ##__VA_ARGS__) {                          \
-    map_strided<T>(functor, THE_SPACE, y, THE_STRIDES(y), THE_INPUT(a), THE_INPUT(b));               \
+#define MAP2_INTO(entry, T, Out, functor, ...)                                         \
+  KERNEL(entry, SPACE, OUTPUT(Out, y), INPUT(a), INPUT(b), ##__VA_ARGS__) {            \
+    map_strided<T>(functor, THE_SPACE, y, THE_STRIDES(y), THE_INPUT(a), THE_INPUT(b)); \
   }

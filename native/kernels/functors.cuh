@@ -7,16 +7,16 @@
 // apply<Out>(f, x...) applies a functor to elements and gives an element. A functor that is marked by
 // `typedef void on_elements;` gets the elements themselves and gives one: it can keep the bits of a NaN.
 template <class F, class = void> struct application {
-  template <class Out, class... X> static __device__ __forceinline__ Out of(const F &f, X... x) {
+  template <class Out, class... X> static __device__ __forceinline__ Out of(const F& f, X... x) {
     Out v;
     st(&v, f(up(x)...));
     return v;
   }
 };
 template <class F> struct application<F, typename F::on_elements> {
-  template <class Out, class... X> static __device__ __forceinline__ Out of(const F &f, X... x) { return f(x...); }
+  template <class Out, class... X> static __device__ __forceinline__ Out of(const F& f, X... x) { return f(x...); }
 };
-template <class Out, class F, class... X> __device__ __forceinline__ Out apply(const F &f, X... x) {
+template <class Out, class F, class... X> __device__ __forceinline__ Out apply(const F& f, X... x) {
   return application<F>::template of<Out>(f, x...);
 }
 

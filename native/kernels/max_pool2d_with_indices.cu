@@ -2,12 +2,13 @@
 #include "convert.cuh"
 #include "plane.cuh"
 
-// The largest element of each window and its index in the plane (row * width + column), as PyTorch finds them: the first
-// of equal ones; a NaN beats everything before it, so the last NaN wins. Padding is never looked at. Where every element
-// is -infinity the index is the window's first element in NCHW and 0 in channels-last tensors. indices may be null.
+// The largest element of each window and its index in the plane (row * width + column), as PyTorch finds them: the
+// first of equal ones; a NaN beats everything before it, so the last NaN wins. Padding is never looked at. Where every
+// element is -infinity the index is the window's first element in NCHW and 0 in channels-last tensors. indices may be
+// null.
 template <int K, class T>
-__device__ __forceinline__ void max_pool(const T *x, const planes &in, T *y, const planes &out, int64_t *indices,
-                                         const planes &index, const outputs &o, const window &k) {
+__device__ __forceinline__ void max_pool(const T* x, const planes& in, T* y, const planes& out, int64_t* indices,
+                                         const planes& index, const outputs& o, const window& k) {
   each_output(o, [&](int n, int c, int h, int w) {
     T best = convert<T>(-INFINITY);
     accumulate<T> best_value = -INFINITY;
@@ -27,10 +28,11 @@ __device__ __forceinline__ void max_pool(const T *x, const planes &in, T *y, con
   });
 }
 
-#define ENTRY(K, T, suffix)                                                                                      \
-  KERNEL(max_pool2d_with_indices_##suffix, const T *x, PLANES(x), T *y, PLANES(y), int64_t *indices,             \
-         PLANES(indices), OUTPUTS, WINDOW) {                                                                     \
-    max_pool<K>(x, THE_PLANES(x), y, THE_PLANES(y), indices, THE_PLANES(indices), THE_OUTPUTS(K ? 0 : channels_last), THE_WINDOW);      \
+#define ENTRY(K, T, suffix)                                                                                           \
+  KERNEL(max_pool2d_with_indices_##suffix, const T* x, PLANES(x), T* y, PLANES(y), int64_t* indices, PLANES(indices), \
+         OUTPUTS, WINDOW) {                                                                                           \
+    max_pool<K>(x, THE_PLANES(x), y, THE_PLANES(y), indices, THE_PLANES(indices), THE_OUTPUTS(K ? 0 : channels_last), \
+                THE_WINDOW);                                                                                          \
   }
 #define ENTRIES(T, suffix) \
   ENTRY(0, T, suffix) ENTRY(2, T, suffix##_2x2) ENTRY(3, T, suffix##_3x3) ENTRY(5, T, suffix##_5x5)

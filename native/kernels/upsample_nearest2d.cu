@@ -7,15 +7,15 @@ __device__ __forceinline__ int nearest(int out, int out_size, int in_size, float
 }
 
 // Bits are copied as they are, by the size of an element.
-#define ENTRY(T, bytes)                                                                                            \
-  KERNEL(upsample_nearest2d_##bytes, const T *x, PLANES(x), T *y, PLANES(y), OUTPUTS, int height, int width,       \
-         float scale_h, float scale_w) {                                                                           \
-    planes in = THE_PLANES(x), out = THE_PLANES(y);                                                                \
-    outputs o = THE_OUTPUTS(channels_last);                                                                                       \
-    each_output(o, [&](int n, int c, int h, int w) {                                                               \
-      int row = nearest(h, o.height, height, scale_h), column = nearest(w, o.width, width, scale_w);               \
-      y[out.at(n, c, h, w)] = x[in.at(n, c, row, column)];                                                         \
-    });                                                                                                            \
+#define ENTRY(T, bytes)                                                                                      \
+  KERNEL(upsample_nearest2d_##bytes, const T* x, PLANES(x), T* y, PLANES(y), OUTPUTS, int height, int width, \
+         float scale_h, float scale_w) {                                                                     \
+    planes in = THE_PLANES(x), out = THE_PLANES(y);                                                          \
+    outputs o = THE_OUTPUTS(channels_last);                                                                  \
+    each_output(o, [&](int n, int c, int h, int w) {                                                         \
+      int row = nearest(h, o.height, height, scale_h), column = nearest(w, o.width, width, scale_w);         \
+      y[out.at(n, c, h, w)] = x[in.at(n, c, row, column)];                                                   \
+    });                                                                                                      \
   }
 ENTRY(uint8_t, 1)
 ENTRY(uint16_t, 2)
