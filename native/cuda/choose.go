@@ -16,7 +16,7 @@ import (
 
 // plan is a cuDNN engine that built and ran.
 type plan struct {
-	c         unsafe.Pointer
+	c, config unsafe.Pointer
 	workspace int64
 	choice    string
 }
@@ -101,6 +101,7 @@ func (w *preparation) firstOf(key convolution, name string, mode C.int, at []C.s
 	for i := range int(left) {
 		chosen, err := w.try(configs, i, at)
 		if err == nil {
+			chosen.config = C.sb_configs_take(configs, C.int(i))
 			chosen.choice = fmt.Sprintf("%s workspace=%d %s %d of %d, %d proposed", chosen.choice, chosen.workspace, name,
 				i+1, int(left), int(proposed))
 			return chosen, nil, nil

@@ -165,6 +165,12 @@ void sb_configs_free(sb_queue *q, sb_configs *s) {
   free(s);
 }
 
+void *sb_configs_take(sb_configs *s, int i) {
+  void *config = s->config[i];
+  s->config[i] = NULL;
+  return config;
+}
+
 // describe writes the engine and its knobs as cudnn_frontend's tags do: ConvFwd_eng70_k2=12_k18=0.
 static void describe(sb_queue *q, void *config, char tag[SB_TAG]) {
   sb_libraries *l = q->d->l;

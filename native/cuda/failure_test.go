@@ -109,4 +109,3 @@ func TestFailedCapture(t *testing.T) {
 	}
 	expect(t, m, 512, floats(2, 2, 2, 2))
 }
-

@@ -333,4 +333,3 @@ func TestGPUThreads(t *testing.T) {
 		t.Error(err)
 	}
 }
-

@@ -87,12 +87,6 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// tolerance bounds an error: of the store, relative to the result, and of the sum, relative to its absolute terms.
-func tolerance(d tensor.DType, result, absolute float64) float64 {
-	store := map[tensor.DType]float64{tensor.Float32: 0x1p-24, tensor.BFloat16: 0x1p-8, tensor.Float16: 0x1p-11}[d]
-	return store*math.Abs(result) + 0x1p-19*absolute + 1e-7
-}
-
 // convolve is a two-dimensional convolution of contiguous tensors in double precision, with the sums of absolute terms.
 func convolve(c *device.Convolution, x, w []float64) (y, absolute []float64) {
 	h, wide, channels := c.X.Sizes[2], c.X.Sizes[3], c.W.Sizes[1]

@@ -217,6 +217,7 @@ func (p *program) Close() error {
 	p.list = nil
 	for _, plan := range p.plans {
 		C.sb_descriptor_free(p.q, plan.c)
+		C.sb_descriptor_free(p.q, plan.config)
 	}
 	if C.sb_queue_close(p.q, &e) != 0 && err == nil {
 		err = failure(&e)

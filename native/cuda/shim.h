@@ -115,6 +115,8 @@ void sb_configs_free(sb_queue *q, sb_configs *configs);
 // sb_convolution_plan builds the plan of configuration i, and names its engine and knobs in tag.
 int sb_convolution_plan(sb_queue *q, sb_configs *configs, int i, void **plan, int64_t *workspace, char tag[SB_TAG],
                         sb_error *e);
+// sb_configs_take hands a configuration over, for as long as its plan lives.
+void *sb_configs_take(sb_configs *configs, int i);
 int sb_convolution_pack(sb_queue *q, sb_pointer x, sb_pointer w, sb_pointer y, sb_pointer workspace, void **pack,
                         sb_error *e);
 int sb_convolution_run(sb_queue *q, void *plan, void *pack, sb_error *e);
