@@ -7,13 +7,13 @@
 #include "batch_norm.cuh"
 
 // Once for each channel; parameters only.
-KERNEL(bn_invstd_f32, int64_t n, float *invstd, const float *variance, float eps) {
+KERNEL(bn_invstd_f32, int64_t n, float* invstd, const float* variance, float eps) {
   GRID_STRIDE(i, n) { invstd[i] = rsqrtf(variance[i] + eps); }
 }
 
 #define INFERENCE(entry, N, T)                                                                          \
-  KERNEL_BOUNDS(entry, 256, T *y, const T *x, const float *scale, const float *bias, const float *mean, \
-                const float *invstd, uint32_t channels, uint32_t inner) {                               \
+  KERNEL_BOUNDS(entry, 256, T* y, const T* x, const float* scale, const float* bias, const float* mean, \
+                const float* invstd, uint32_t channels, uint32_t inner) {                               \
     channel c = channel_of(blockIdx.x % channels, mean, invstd, scale, 1, bias, 1);                     \
     each_of_plane<N>(y, x, inner, [&](float v) { return normalise(v, c) + 0.0f; });                     \
   }

@@ -39,7 +39,7 @@ struct reduce_shape {
   }
 };
 
-__device__ __forceinline__ uint32_t offset_of(const reduce_axes &a, uint32_t axes, uint32_t index) {
+__device__ __forceinline__ uint32_t offset_of(const reduce_axes& a, uint32_t axes, uint32_t index) {
   uint32_t offset = 0;
 #pragma unroll
   for (uint32_t d = 0; d < 4; d++) {
@@ -55,20 +55,20 @@ __device__ __forceinline__ uint32_t offset_of(const reduce_axes &a, uint32_t axe
 template <class Op, int N> struct sums {
   typename Op::number at[N];
 
-  __device__ void add(const Op &op, const sums &other) {
+  __device__ void add(const Op& op, const sums& other) {
 #pragma unroll
     for (int j = 0; j < N; j++) at[j] = op.combine(at[j], other.at[j]);
   }
 };
 
 template <int N, class Op, class In, class Offset>
-REDUCE_PART sums<Op, N> reduce_steps(const Op &op, const In *data, const reduce_shape &s, Offset offset) {
+REDUCE_PART sums<Op, N> reduce_steps(const Op& op, const In* data, const reduce_shape& s, Offset offset) {
   sums<Op, N> acc[4] = {};
   pack<In, N> v[4];
   uint32_t i = s.first_input();
   for (; i + 3 * s.step_input < s.inputs; i += 4 * s.step_input) {
 #pragma unroll
-    for (int k = 0; k < 4; k++) v[k] = *(const pack<In, N> *)(data + offset(i + k * s.step_input));
+    for (int k = 0; k < 4; k++) v[k] = *(const pack<In, N>*)(data + offset(i + k * s.step_input));
 #pragma unroll
     for (int k = 0; k < 4; k++)
 #pragma unroll
@@ -77,7 +77,7 @@ REDUCE_PART sums<Op, N> reduce_steps(const Op &op, const In *data, const reduce_
 #pragma unroll
   for (int k = 0; k < 4; k++) {
     if (i >= s.inputs) break;
-    v[k] = *(const pack<In, N> *)(data + offset(i));
+    v[k] = *(const pack<In, N>*)(data + offset(i));
 #pragma unroll
     for (int j = 0; j < N; j++) acc[k].at[j] = op.combine(acc[k].at[j], ld(&v[k].at[j]));
     i += s.step_input;
@@ -90,7 +90,7 @@ REDUCE_PART sums<Op, N> reduce_steps(const Op &op, const In *data, const reduce_
 // A row without gaps, loaded in vectors of V. Elements before the first aligned address and behind the last whole
 // vector go to single threads.
 template <int V, class Op, class In>
-REDUCE_PART sums<Op, 1> reduce_vectors(const Op &op, const In *data, const reduce_shape &s) {
+REDUCE_PART sums<Op, 1> reduce_vectors(const Op& op, const In* data, const reduce_shape& s) {
   typename Op::number acc[V] = {};
   uint32_t end = s.inputs, shift = (uint64_t)data % (V * sizeof(In)) / sizeof(In);
   if (shift > 0) {
@@ -101,7 +101,7 @@ REDUCE_PART sums<Op, 1> reduce_vectors(const Op &op, const In *data, const reduc
     data += V;
   }
   for (uint32_t i = s.first_input(); i * V + V - 1 < end; i += s.step_input) {
-    pack<In, V> v = ((const pack<In, V> *)data)[i];
+    pack<In, V> v = ((const pack<In, V>*)data)[i];
 #pragma unroll
     for (int j = 0; j < V; j++) acc[j] = op.combine(acc[j], ld(&v.at[j]));
   }
@@ -112,7 +112,7 @@ REDUCE_PART sums<Op, 1> reduce_vectors(const Op &op, const In *data, const reduc
   return {{acc[0]}};
 }
 
-template <int N, class Op> REDUCE_PART void reduce_block_x(const Op &op, sums<Op, N> &v, sums<Op, N> *shared) {
+template <int N, class Op> REDUCE_PART void reduce_block_x(const Op& op, sums<Op, N>& v, sums<Op, N>* shared) {
   uint32_t width = blockDim.x;
   if (width > 32) {
     uint32_t at = threadIdx.x + threadIdx.y * blockDim.x;
@@ -127,7 +127,7 @@ template <int N, class Op> REDUCE_PART void reduce_block_x(const Op &op, sums<Op
     }
     width = 32;
   }
-  auto add = [&](sums<Op, N> mine, const sums<Op, N> &other) {
+  auto add = [&](sums<Op, N> mine, const sums<Op, N>& other) {
     mine.add(op, other);
     return mine;
   };
@@ -137,7 +137,7 @@ template <int N, class Op> REDUCE_PART void reduce_block_x(const Op &op, sums<Op
     for (uint32_t o = width / 2; o > 0; o >>= 1) v = add(v, shfl_down(v, o));
 }
 
-template <int N, class Op> REDUCE_PART void reduce_block_y(const Op &op, sums<Op, N> &v, sums<Op, N> *shared) {
+template <int N, class Op> REDUCE_PART void reduce_block_y(const Op& op, sums<Op, N>& v, sums<Op, N>* shared) {
   uint32_t at = threadIdx.x + threadIdx.y * blockDim.x;
   __syncthreads();
   shared[at] = v;
@@ -151,9 +151,9 @@ template <int N, class Op> REDUCE_PART void reduce_block_y(const Op &op, sums<Op
 }
 
 // reduce_grid_y is true in the last block of an output to finish, with the sum of all its blocks.
-template <int N, class Op> REDUCE_PART bool reduce_grid_y(const Op &op, const reduce_shape &s, sums<Op, N> &v,
-                                                          sums<Op, N> *shared, sums<Op, N> *staging,
-                                                          uint32_t *finished) {
+template <int N, class Op> REDUCE_PART bool reduce_grid_y(const Op& op, const reduce_shape& s, sums<Op, N>& v,
+                                                          sums<Op, N>* shared, sums<Op, N>* staging,
+                                                          uint32_t* finished) {
   __shared__ bool last;
   if (s.output() * N < s.outputs && s.stores()) staging[s.staging(blockIdx.y)] = v;
   __threadfence();
@@ -173,14 +173,14 @@ template <int N, class Op> REDUCE_PART bool reduce_grid_y(const Op &op, const re
 
 // V > 0: input vectors of V elements. N: outputs of one thread. wide: out is float whatever the inputs are.
 template <int V, int N, class Op, class T>
-__device__ __forceinline__ void reduce(const Op &op, T *out, int wide, const T *in, void *staging, uint32_t *finished,
-                                       const reduce_shape &s) {
+__device__ __forceinline__ void reduce(const Op& op, T* out, int wide, const T* in, void* staging, uint32_t* finished,
+                                       const reduce_shape& s) {
   DYN_SHARED(unsigned char, bytes);
-  sums<Op, N> *shared = (sums<Op, N> *)bytes;
+  sums<Op, N>* shared = (sums<Op, N>*)bytes;
   uint32_t output = s.output() * N;
   sums<Op, N> v = {};
   if (output < s.outputs && s.first_input() < s.inputs) {
-    const T *row = in + offset_of(s.from, s.rest, output);
+    const T* row = in + offset_of(s.from, s.rest, output);
     if constexpr (V > 0)
       v = reduce_vectors<V>(op, row, s);
     else if (s.reduced == 1)
@@ -190,13 +190,13 @@ __device__ __forceinline__ void reduce(const Op &op, T *out, int wide, const T *
   }
   if (s.in_x) reduce_block_x(op, v, shared);
   if (s.in_y) reduce_block_y(op, v, shared);
-  if (s.in_cta && !reduce_grid_y(op, s, v, shared, (sums<Op, N> *)staging, finished)) return;
+  if (s.in_cta && !reduce_grid_y(op, s, v, shared, (sums<Op, N>*)staging, finished)) return;
   if (output >= s.outputs || !s.stores()) return;
 #pragma unroll
   for (int j = 0; j < N; j++) {
     uint32_t to = offset_of(s.to, s.rest, output + j);
     if (wide)
-      st((float *)out + to, op.project(v.at[j]));
+      st((float*)out + to, op.project(v.at[j]));
     else
       st(out + to, op.project(v.at[j]));
   }
@@ -205,15 +205,16 @@ __device__ __forceinline__ void reduce(const Op &op, T *out, int wide, const T *
 #define REDUCE_AXES(x) uint32_t x##0, uint32_t x##1, uint32_t x##2, uint32_t x##3
 #define THE_AXES(size, by) {{size##0, size##1, size##2, size##3}, {by##0, by##1, by##2, by##3}}
 #define REDUCE_ENTRY(entry, V, N, T, Op, ...)                                                                       \
-  KERNEL_BOUNDS(entry, 512 / N, T * out, int wide, const T *in, void *staging, uint32_t *finished, uint32_t inputs, \
+  KERNEL_BOUNDS(entry, 512 / N, T * out, int wide, const T* in, void* staging, uint32_t* finished, uint32_t inputs, \
                 uint32_t outputs, uint32_t step_input, uint32_t step_output, uint32_t ctas, uint32_t in_x,          \
                 uint32_t in_y, uint32_t in_cta, uint32_t out_x, uint32_t out_y, uint32_t reduced, uint32_t rest,    \
                 REDUCE_AXES(in_size), REDUCE_AXES(in_by), REDUCE_AXES(out_size), REDUCE_AXES(from_by),              \
                 REDUCE_AXES(to_by), ##__VA_ARGS__) {                                                                \
-    reduce_shape s = {inputs,    outputs,                   step_input,                   step_output,              \
-                      ctas,      in_x,                      in_y,                         in_cta,                   \
-                      out_x,     out_y,                     reduced,                      rest,                     \
-                      THE_AXES(in_size, in_by), THE_AXES(out_size, from_by), THE_AXES(out_size, to_by)};            \
+    reduce_shape s = {                                                                                              \
+        inputs, outputs, step_input, step_output, ctas, in_x, in_y, in_cta, out_x, out_y, reduced, rest};           \
+    s.in = THE_AXES(in_size, in_by);                                                                                \
+    s.from = THE_AXES(out_size, from_by);                                                                           \
+    s.to = THE_AXES(out_size, to_by);                                                                               \
     reduce<V, N>(Op, out, wide, in, staging, finished, s);                                                          \
   }
 

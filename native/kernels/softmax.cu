@@ -36,9 +36,9 @@ __device__ __forceinline__ float add(float a, float b) { return a + b; }
 __device__ __forceinline__ float lowest() { return -3.402823466e+38f; }
 
 // A result is the input's type, or float if wide.
-template <class T> __device__ __forceinline__ void store(T *out, int wide, int64_t i, float v) {
+template <class T> __device__ __forceinline__ void store(T* out, int wide, int64_t i, float v) {
   if (wide)
-    st((float *)out + i, v);
+    st((float*)out + i, v);
   else
     st(out + i, v);
 }
@@ -53,7 +53,7 @@ PART float row_max(float v) { return row_butterfly(v, older_unless_less); }
 PART float row_sum(float v) { return row_butterfly(v, add); }
 
 template <int N, class T>
-__device__ __forceinline__ void softmax_rows(T *out, int wide, const T *in, int64_t rows, int width) {
+__device__ __forceinline__ void softmax_rows(T* out, int wide, const T* in, int64_t rows, int width) {
   int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
   int count = row < rows ? width : 0;
   int64_t first = row * width + threadIdx.x;
@@ -112,7 +112,7 @@ __device__ __forceinline__ void block_row(int width, int shift, int vector, int 
 
 // How a row is divided: 0: by single elements; 1: by vectors, the width is a multiple of `vector` and rows are aligned;
 // 2: by as many whole vectors for each thread as there are behind the first aligned address.
-template <class T> __device__ __forceinline__ void softmax_block(T *out, int wide, const T *in, int width, int way) {
+template <class T> __device__ __forceinline__ void softmax_block(T* out, int wide, const T* in, int width, int way) {
   constexpr int vector = 16 / sizeof(T);
   int64_t first = (int64_t)blockIdx.x * width;
   in += first;
@@ -132,7 +132,7 @@ template <class T> __device__ __forceinline__ void softmax_block(T *out, int wid
 }
 
 // The threads of a column, blockDim.x of them, share a position; shared memory holds their row.
-template <class Op> __device__ __forceinline__ float column_all(float *row, float v, Op op) {
+template <class Op> __device__ __forceinline__ float column_all(float* row, float v, Op op) {
   __syncthreads();
   row[threadIdx.x] = v;
   for (uint32_t o = blockDim.x / 2; o > 0; o /= 2) {
@@ -142,13 +142,13 @@ template <class Op> __device__ __forceinline__ float column_all(float *row, floa
   __syncthreads();
   return row[0];
 }
-PART float column_max(float *row, float v) { return column_all(row, v, older_unless_less); }
-PART float column_sum(float *row, float v) { return column_all(row, v, add); }
+PART float column_max(float* row, float v) { return column_all(row, v, older_unless_less); }
+PART float column_sum(float* row, float v) { return column_all(row, v, add); }
 
 template <class T>
-__device__ __forceinline__ void softmax_spatial(T *out, int wide, const T *in, int width, int inner) {
+__device__ __forceinline__ void softmax_spatial(T* out, int wide, const T* in, int width, int inner) {
   DYN_SHARED(float, shared);
-  float *row = shared + threadIdx.y * blockDim.x;
+  float* row = shared + threadIdx.y * blockDim.x;
   int position = blockIdx.y * blockDim.y + threadIdx.y;
   int count = position < inner ? width : 0;
   int64_t first = (int64_t)blockIdx.x * width * inner + position, step = inner;
@@ -164,17 +164,18 @@ __device__ __forceinline__ void softmax_spatial(T *out, int wide, const T *in, i
 }
 
 #define ROWS(n, T, suffix)                                                                                 \
-  KERNEL_BOUNDS(softmax_rows##n##_##suffix, 128, T *out, int wide, const T *in, int64_t rows, int width) { \
+  KERNEL_BOUNDS(softmax_rows##n##_##suffix, 128, T* out, int wide, const T* in, int64_t rows, int width) { \
     softmax_rows<n>(out, wide, in, rows, width);                                                           \
   }
 #define ENTRIES(T, suffix)                                                                             \
   ROWS(1, T, suffix)                                                                                   \
   ROWS(2, T, suffix)                                                                                   \
-  ROWS(4, T, suffix) ROWS(8, T, suffix) ROWS(16, T, suffix) ROWS(32, T, suffix) ROWS(64, T, suffix)    \
-      KERNEL_BOUNDS(softmax_block_##suffix, 1024, T *out, int wide, const T *in, int width, int way) { \
+  ROWS(4, T, suffix)                                                                                   \
+  ROWS(8, T, suffix) ROWS(16, T, suffix) ROWS(32, T, suffix) ROWS(64, T, suffix)                       \
+      KERNEL_BOUNDS(softmax_block_##suffix, 1024, T* out, int wide, const T* in, int width, int way) { \
     softmax_block(out, wide, in, width, way);                                                          \
   }                                                                                                    \
-  KERNEL_BOUNDS(softmax_spatial_##suffix, 1024, T *out, int wide, const T *in, int width, int inner) { \
+  KERNEL_BOUNDS(softmax_spatial_##suffix, 1024, T* out, int wide, const T* in, int width, int inner) { \
     softmax_spatial(out, wide, in, width, inner);                                                      \
   }
 EACH_DTYPE(ENTRIES)

@@ -57,7 +57,7 @@ func newReduction(b *Builder, op *recording.Operation, file string) (*reduction,
 	if !fits32(r.axes, y.DType.Size(), x.DType.Size()) {
 		return nil, Refuse(op, "arguments[0]", "%v elements need 64-bit offsets", x.Sizes)
 	}
-	r.config = configure(r.axes, x.DType.Size(), alignment(x), h200)
+	r.config = configure(r.axes, x.DType.Size(), alignment(x), processorOf(b.Recording))
 	if r.config.reduced > maxAxes || r.config.rest > maxAxes {
 		return nil, Refuse(op, "arguments[0]", "strides %v leave more than %d dimensions", x.Strides, maxAxes)
 	}

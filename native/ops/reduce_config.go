@@ -1,6 +1,11 @@
 package ops
 
-import "math/bits"
+import (
+	"math/bits"
+	"strconv"
+
+	"samebits/bridge/recording"
+)
 
 // processor is what the launch of a reduction depends on: it enters the order of additions.
 type processor struct {
@@ -8,8 +13,23 @@ type processor struct {
 	threads         int64 // resident on one multiprocessor
 }
 
-// h200 is the processor whose bits we reproduce. Other devices run the same launches and so give the same bits.
+// h200 is what a recording counts as that names no other GPU, as one made on a CPU.
 var h200 = processor{multiprocessors: 132, threads: 2048}
+
+// processorOf is the processor on which a recording was made. Every device runs the launches that PyTorch made there and
+// so gives the same bits.
+func processorOf(r *recording.Recording) processor {
+	p := h200
+	for _, s := range r.Header.Environment {
+		if s.Key != "multiprocessors" {
+			continue
+		}
+		if n, err := strconv.ParseInt(s.Value, 10, 64); err == nil && n > 0 {
+			p.multiprocessors = n
+		}
+	}
+	return p
+}
 
 const (
 	maxBlock          = 512 // threads, before it is divided by the output vector

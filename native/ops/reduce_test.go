@@ -7,6 +7,7 @@ import (
 
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
+	"samebits/native/device"
 )
 
 // Launches that PyTorch 2.11 made on an H200 (grid and block as its profiler named them), and what follows from
@@ -300,6 +301,26 @@ func TestReduceRefusals(t *testing.T) {
 				t.Error("it was not refused")
 			}
 		})
+	}
+}
+
+// A sum over blocks takes another path on a GPU with another number of multiprocessors.
+func TestReduceProcessor(t *testing.T) {
+	grid := func(environment ...recording.Setting) uint32 {
+		b := newBench(t)
+		b.recording.Header.Environment = environment
+		x, y := b.tensor(tensor.Float32, []int64{1 << 22}, nil), b.tensor(tensor.Float32, nil, nil)
+		commands, err := b.lower(operation("aten::sum.dim_IntList", args("self", x, "dim", nil, "keepdim", false, "dtype", nil), results(y)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return commands[len(commands)-1].(*device.Kernel).Grid[1]
+	}
+	if n := grid(); n != 512 {
+		t.Errorf("%d blocks, wanted 512", n)
+	}
+	if n := grid(recording.Setting{Key: "multiprocessors", Value: "78"}); n != 312 {
+		t.Errorf("%d blocks with 78 multiprocessors, wanted 312", n)
 	}
 }
 
