@@ -11,7 +11,7 @@ PYTHON := .venv/bin/python
 # Known only once build/stamps/go is made, so it is expanded in recipes alone.
 GO = $(shell cat $(STAMPS)/go)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-GOBUILD = CGO_ENABLED=1 $(GO) build -trimpath -buildvcs=false
+GOBUILD = CGO_ENABLED=1 $(GO) build -trimpath -buildvcs=false -ldflags='-s -w'
 
 # Tests and commands find the interpreter, its packages and the toolchain by these.
 WITH_PATHS = SAMEBITS_PYTHON="$(CURDIR)/$(PYTHON)" VIRTUAL_ENV="$(CURDIR)/.venv" \

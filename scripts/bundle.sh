@@ -10,7 +10,7 @@ rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/python"
 
 # The very programs that `make build` made: certificates name the engine by the digest of its file.
-cp bin/parity bin/samebits-predictor bin/samebits-example "$bundle/bin/"
+cp bin/parity bin/samebits-predictor "$bundle/bin/"
 for package in native/cuda native/ops; do
     CGO_ENABLED=1 "$GO" test -c -trimpath -buildvcs=false -tags gpu -ldflags='-s -w' -o "$bundle/bin/${package//\//-}.test" "./$package"
     # Tests find their data below the folder that they run in.
