@@ -1,14 +1,12 @@
 package host_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -57,42 +55,6 @@ func share(t *testing.T, p *host.Plugin, data []byte) host.Region {
 	}
 	copy(place, data)
 	return region
-}
-
-func TestSteps(t *testing.T) {
-	leavesNothing(t)
-	p, inputs, outputs := ready(t, config(t, "good"))
-	for i := range 200 {
-		in, out := i%2, i/2%2
-		for j := range inputs[in] {
-			inputs[in][j] = byte(i + j)
-		}
-		if err := p.Step(t.Context(), in, out); err != nil {
-			t.Fatal(err)
-		}
-		for j, b := range outputs[out] {
-			if b != byte(i+j+1) {
-				t.Fatalf("step %d: byte %d is %d, want %d", i, j, b, byte(i+j+1))
-			}
-		}
-	}
-	if p.StepTime() <= 0 || p.StepTime() > time.Second {
-		t.Errorf("step time %v", p.StepTime())
-	}
-	stats, err := p.Stats(t.Context())
-	if err != nil || stats.EagerSteps != 200 || stats.FallbackReason != "none" {
-		t.Errorf("%+v, %v", stats, err)
-	}
-	if err := p.Stop(); err != nil {
-		t.Errorf("Stop: %v", err)
-	}
-	var e *host.Error
-	if err := p.Step(t.Context(), 0, 0); !errors.As(err, &e) || e.Reason != host.ReasonStopped {
-		t.Errorf("a step after Stop: %v", err)
-	}
-	if _, _, err := p.Memory().Alloc(t.Context(), 1); err == nil {
-		t.Error("memory after Stop")
-	}
 }
 
 func TestCalls(t *testing.T) {
@@ -192,7 +154,7 @@ func TestRefusals(t *testing.T) {
 		{"no Build", func() error { _, err := p.Build(t.Context(), host.BuildRequest{}); return err }, arm.ErrUnimplemented, "UNIMPLEMENTED", "no Build"},
 		{"no Record", func() error { _, err := p.Record(t.Context(), nil); return err }, arm.ErrUnimplemented, "UNIMPLEMENTED", "no Record"},
 		{"no Export", func() error { return p.Export(t.Context(), host.ExportRequest{What: arm.TheWeights}) }, arm.ErrUnimplemented, "UNIMPLEMENTED", "no Export"},
-		{"panic", load("panic"), nil, "PLUGIN_PANIC", "nil map"},
+		{"panic", load("panic"), nil, "PLUGIN_PANIC", "index out of range"},
 		{"every problem", load("problems"), nil, "UNKNOWN_OPERATION", "operations[9]"},
 		{"too many problems", load("many-problems"), nil, "UNKNOWN_OPERATION", "more problems"},
 		{"long problem", load("long-problem"), nil, "LONG", "é"},
@@ -228,36 +190,6 @@ func TestRefusals(t *testing.T) {
 			}
 			if err := p.Ping(t.Context()); err != nil {
 				t.Errorf("it serves no more: %v", err)
-			}
-		})
-	}
-}
-
-func TestStepRefusals(t *testing.T) {
-	for _, c := range []struct{ name, deed, reason, says string }{
-		{"panic", "panic", "PLUGIN_PANIC", "nil map"},
-		{"problems", "problems", "UNKNOWN_OPERATION", "operations[9]"},
-		{"more problems than the block holds", "many-problems", "UNKNOWN_OPERATION", "more problems"},
-		{"a problem longer than the block", "long-problem", "LONG", "…"},
-		{"error", "error", "PLUGIN_ERROR", "something broke"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			leavesNothing(t)
-			p, _, _ := ready(t, config(t, "good"), "step", c.deed)
-			for range 2 { // it goes on serving
-				err := p.Step(t.Context(), 1, 1)
-				if ps, _ := diag.Of(err); len(ps) == 0 || ps[0].Reason != c.reason || !strings.Contains(err.Error(), c.says) {
-					t.Errorf("got %v", err)
-				}
-			}
-			if err := p.Step(t.Context(), 2, 0); err == nil || !strings.Contains(err.Error(), "input bank 2: Prepare gave 2") {
-				t.Errorf("a bank that is not there: %v", err)
-			}
-			if err := p.Step(t.Context(), 0, -1); err == nil {
-				t.Error("a negative bank")
-			}
-			if err := p.Stop(); err != nil {
-				t.Errorf("Stop: %v", err)
 			}
 		})
 	}
@@ -317,60 +249,6 @@ func TestLog(t *testing.T) {
 	}
 }
 
-func TestMemoryGrows(t *testing.T) {
-	leavesNothing(t)
-	p, inputs, outputs := ready(t, config(t, "good"), "step", "slow")
-	if err := p.Disturb(t.Context(), host.DisturbRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	stepped := make(chan error, 1)
-	copy(inputs[0], bytes.Repeat([]byte{41}, 100))
-	go func() { stepped <- p.Step(t.Context(), 0, 0) }()
-	time.Sleep(50 * time.Millisecond)
-	before := p.Memory().Size()
-	region, big, err := p.Memory().Alloc(t.Context(), 100<<20+1) // while the step runs
-	if err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-stepped:
-		t.Errorf("the memory grew only after the step: %v", err)
-		stepped <- err
-	default:
-	}
-	if err := <-stepped; err != nil {
-		t.Fatal(err)
-	}
-	if outputs[0][99] != 42 {
-		t.Error("the old slices are no longer shared")
-	}
-	if p.Memory().Size() < before+100<<20 || region.Offset%64 != 0 || int64(len(big)) != region.Length {
-		t.Errorf("%+v of %d", region, p.Memory().Size())
-	}
-	digest := []byte("far away")
-	copy(big[len(big)-len(digest):], digest)
-	tail := host.Region{Offset: region.Offset + 100<<20 - 64, Length: 65}
-	if r, err := p.Load(t.Context(), host.LoadRequest{Weights: tail}); err != nil || !strings.HasSuffix(r.RecordingDigest, string(digest)) {
-		t.Errorf("%q, %v", r.RecordingDigest, err)
-	}
-	size := p.Memory().Size()
-	if err := p.Memory().Reset(); err != nil {
-		t.Fatal(err)
-	}
-	again, place, err := p.Memory().Alloc(t.Context(), 100<<20)
-	if err != nil || p.Memory().Size() != size || again.Offset != region.Offset || place[len(place)-1] != 0 {
-		t.Errorf("after Reset: %+v of %d, %v", again, p.Memory().Size(), err)
-	}
-	for _, n := range []int64{-1, 1 << 60} {
-		if _, _, err := p.Memory().Alloc(t.Context(), n); err == nil {
-			t.Errorf("%d bytes were shared", n)
-		}
-	}
-	if r, _, err := p.Memory().Alloc(t.Context(), 0); err != nil || r.Length != 0 {
-		t.Errorf("no bytes: %+v, %v", r, err)
-	}
-}
-
 func TestInterruptedCallLeavesThePlugin(t *testing.T) {
 	leavesNothing(t)
 	p, _, _ := ready(t, config(t, "good"), "disturb", "slow")
@@ -386,163 +264,4 @@ func TestInterruptedCallLeavesThePlugin(t *testing.T) {
 	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
-}
-
-func TestDeath(t *testing.T) {
-	step := func(p *host.Plugin) error { return p.Step(context.Background(), 0, 0) }
-	disturb := func(p *host.Plugin) error { return p.Disturb(context.Background(), host.DisturbRequest{}) }
-	for _, c := range []struct {
-		name   string
-		deeds  []string
-		call   func(*host.Plugin) error
-		reason string
-		during string
-		signal syscall.Signal
-		says   []string
-	}{
-		{"exit in a step", []string{"step", "exit"}, step, host.ReasonCrashed, "Step", 0, []string{"exit status 5", "last words", "words on standard output"}},
-		{"exit in a call", []string{"disturb", "exit"}, disturb, host.ReasonCrashed, "Disturb", 0, []string{"exit status 5", "last words"}},
-		{"segmentation fault in a step", []string{"step", "segfault"}, step, host.ReasonCrashed, "Step", 0, []string{"SIGSEGV"}},
-		{"hang in a step", []string{"step", "hang"}, step, host.ReasonHung, "Step", 0, []string{"within 400ms"}},
-		{"hang in a call", []string{"disturb", "hang"}, disturb, host.ReasonHung, "Disturb", 0, []string{"within 400ms"}},
-		{"stopped by a signal", []string{"step", "stop-the-world"}, step, host.ReasonHung, "Step", 0, []string{"within 400ms"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			leavesNothing(t)
-			cfg := config(t, "good")
-			cfg.Deadlines.Step, cfg.Deadlines.Disturb = 400*time.Millisecond, 400*time.Millisecond
-			p, _, _ := ready(t, cfg, c.deeds...)
-			began := time.Now()
-			err := c.call(p)
-			if took := time.Since(began); took > 1400*time.Millisecond {
-				t.Errorf("it took %v", took)
-			}
-			var e *host.Error
-			if !errors.As(err, &e) || e.Reason != c.reason || e.During != c.during {
-				t.Fatalf("got %v", err)
-			}
-			for _, s := range c.says {
-				if !strings.Contains(err.Error(), s) {
-					t.Errorf("%q is not in: %v", s, err)
-				}
-			}
-			pid := p.PID()
-			eventually(t, time.Second, "the process is gone", func() bool { return !alive(pid) })
-			began = time.Now()
-			if _, again := p.Stats(t.Context()); !errors.Is(again, err) {
-				t.Errorf("a later call: %v", again)
-			}
-			if again := step(p); !errors.Is(again, err) {
-				t.Errorf("a later step: %v", again)
-			}
-			if _, _, err := p.Memory().Alloc(t.Context(), 1<<30); err == nil {
-				t.Error("memory grew without a plugin")
-			}
-			if time.Since(began) > 100*time.Millisecond {
-				t.Errorf("later calls took %v", time.Since(began))
-			}
-			if err := p.Stop(); err != nil {
-				t.Errorf("Stop: %v", err)
-			}
-		})
-	}
-}
-
-func TestDeathBetweenCalls(t *testing.T) {
-	leavesNothing(t)
-	p, _, _ := ready(t, config(t, "good"))
-	if err := syscall.Kill(p.PID(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	<-p.Done()
-	var e *host.Error
-	if err := p.Disturb(t.Context(), host.DisturbRequest{}); !errors.As(err, &e) || e.Exit == nil || e.Exit.Signal != syscall.SIGTERM ||
-		!strings.Contains(err.Error(), "signal 15 (terminated)") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestStepInterrupted(t *testing.T) {
-	leavesNothing(t)
-	p, _, _ := ready(t, config(t, "good"), "step", "hang")
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	began := time.Now()
-	err := p.Step(ctx, 0, 0)
-	if took := time.Since(began); took > time.Second || !errors.Is(err, context.Canceled) {
-		t.Errorf("%v after %v", err, took)
-	}
-	eventually(t, time.Second, "the process is gone", func() bool { return !alive(p.PID()) })
-	if err := p.Step(ctx, 0, 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("a step that may not start: %v", err)
-	}
-}
-
-func TestStopDuringStep(t *testing.T) {
-	leavesNothing(t)
-	p, _, _ := ready(t, config(t, "good"), "step", "hang")
-	stepped := make(chan error, 1)
-	go func() { stepped <- p.Step(context.Background(), 0, 0) }()
-	time.Sleep(50 * time.Millisecond)
-	if err := p.Stop(); err != nil {
-		t.Error(err)
-	}
-	var e *host.Error
-	if err := <-stepped; !errors.As(err, &e) || e.Reason != host.ReasonStopped {
-		t.Errorf("the step: %v", err)
-	}
-}
-
-func TestStopKillsWhatDoesNotAnswer(t *testing.T) {
-	leavesNothing(t)
-	c := config(t, "good")
-	c.StopDeadline = 200 * time.Millisecond
-	p := start(t, c)
-	if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	var e *host.Error
-	if err := p.Stop(); !errors.As(err, &e) || e.Reason != host.ReasonHung || time.Since(began) > time.Second {
-		t.Errorf("%v after %v", err, time.Since(began))
-	}
-	if alive(p.PID()) {
-		t.Error("it lives")
-	}
-}
-
-func TestGroupDiesWithThePlugin(t *testing.T) {
-	leavesNothing(t)
-	p, _, _ := ready(t, config(t, "good"), "disturb", "child", "step", "exit")
-	if err := p.Disturb(t.Context(), host.DisturbRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	children := childrenOf(p.PID())
-	if len(children) != 1 {
-		t.Fatalf("children %v", children)
-	}
-	began := time.Now()
-	err := p.Step(t.Context(), 0, 0) // the child holds its standard error
-	if took := time.Since(began); err == nil || took > time.Second {
-		t.Errorf("%v after %v", err, took)
-	}
-	eventually(t, time.Second, "the child is gone", func() bool { return !alive(children[0]) })
-}
-
-func TestPluginsSideBySide(t *testing.T) {
-	leavesNothing(t)
-	var all sync.WaitGroup
-	for range 3 {
-		all.Go(func() {
-			p, inputs, outputs := ready(t, config(t, "good"))
-			for i := range 50 {
-				inputs[0][0] = byte(i)
-				if err := p.Step(t.Context(), 0, 1); err != nil || outputs[1][0] != byte(i+1) {
-					t.Errorf("step %d: %v", i, err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
 }
