@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 	"samebits/native/device"
+	"samebits/native/devices"
 )
 
 // bench runs one operation on a device, on tensors of any layout, and gives back the bits:
@@ -259,26 +261,17 @@ func describe(commands []device.Command) string {
 // testDevice opens the device that SAMEBITS_TEST_DEVICE names, once for all tests.
 func testDevice(t *testing.T) device.Device {
 	t.Helper()
+	d, err := openTestDevice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+var openTestDevice = sync.OnceValues(func() (device.Device, error) {
 	name := os.Getenv("SAMEBITS_TEST_DEVICE")
 	if name == "" {
 		name = "host"
 	}
-	if opened[name] == nil {
-		open, ok := devices[name]
-		if !ok {
-			t.Skipf("no device %q in this build", name)
-		}
-		d, err := open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		opened[name] = d
-	}
-	return opened[name]
-}
-
-// devices are those that the tests can run on; files of one line each add theirs.
-var (
-	devices = map[string]func() (device.Device, error){}
-	opened  = map[string]device.Device{}
-)
+	return devices.Open(name)
+})
