@@ -52,9 +52,10 @@ type BuildRequest struct {
 	Profile            string // exact-1
 	Device             string // cuda:0, cpu
 	Arm                string
-	FreshWeights       bool  // as the family initialises them, not seasoned
-	ImgSize            int64 // 0: the family's own
-	Batch              int64 // 0: 1
+	FreshWeights       bool   // as the family initialises them, not seasoned
+	ImgSize            int64  // 0: the family's own
+	Batch              int64  // 0: 1
+	Mode               string // predict (also where empty), train
 }
 
 // BuildReply says what was built.
@@ -63,6 +64,9 @@ type BuildReply struct {
 	WeightsLength int64 // bytes of the safetensors file that Export gives
 	Task, Size    string
 	ImgSize       int64
+
+	Outputs          []tensor.Spec // train: all that an output bank may list
+	CheckpointLength int64         // train: bytes of the file that Export gives
 }
 
 // RecordReply says what Export will give.
@@ -76,8 +80,9 @@ type RecordReply struct {
 type What uint8
 
 const (
-	TheRecording What = 1
-	TheWeights   What = 2
+	TheRecording  What = 1
+	TheWeights    What = 2
+	TheCheckpoint What = 3 // train: parameters, buffers, momentum and EMA
 )
 
 func (w What) String() string {
@@ -86,6 +91,8 @@ func (w What) String() string {
 		return "recording"
 	case TheWeights:
 		return "weights"
+	case TheCheckpoint:
+		return "checkpoint"
 	}
 	return "nothing"
 }
@@ -98,11 +105,12 @@ type ExportRequest struct {
 
 // LoadRequest hands over a recording and weights, or weights alone after Build.
 type LoadRequest struct {
-	Recording Region // length 0 for reference plugins
-	Weights   Region
-	Device    string
-	Arm       string
-	Options   []recording.Setting // off switches: fuse=off, hoist=off, keep=all
+	Recording  Region // length 0 for reference plugins
+	Weights    Region
+	Device     string
+	Arm        string
+	Options    []recording.Setting // off switches: hoist=off, lanes=off, keep=all; add=on keeps state
+	Checkpoint Region              // train: restores state; length 0 where there is none
 }
 
 // LoadReply says what a step takes and gives.
@@ -111,6 +119,8 @@ type LoadReply struct {
 	RecordingDigest string
 	ArenaBytes      int64
 	PeakBytes       int64
+
+	CheckpointLength int64 // train: bytes of the file that Export gives
 }
 
 // PrepareRequest fixes the banks that steps will name.

@@ -35,6 +35,9 @@ type Registration struct {
 	Name  string // aten::silu
 	Class Class
 	Lower Lower // nil for View and Create
+	// Writes gives the values that an operation writes beside its results and its first argument, though its schema
+	// does not say so: batch norm's running statistics. nil: none.
+	Writes func(op *recording.Operation) []int
 }
 
 var registry = map[string]Registration{}

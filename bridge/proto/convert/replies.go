@@ -22,13 +22,15 @@ func DescriptionFrom(d *pb.DescribeReply) arm.Description {
 // BuildReply converts to the wire.
 func BuildReply(r arm.BuildReply) *pb.BuildReply {
 	return &pb.BuildReply{Inputs: each(r.Inputs, spec), WeightsLength: unsigned(r.WeightsLength), Task: valid(r.Task),
-		Size: valid(r.Size), Imgsz: r.ImgSize}
+		Size: valid(r.Size), Imgsz: r.ImgSize, Outputs: each(r.Outputs, spec),
+		CheckpointLength: unsigned(r.CheckpointLength)}
 }
 
 // BuildReplyFrom converts from the wire.
 func BuildReplyFrom(r *pb.BuildReply) arm.BuildReply {
 	return arm.BuildReply{Inputs: each(r.GetInputs(), specFrom), WeightsLength: signed(r.GetWeightsLength()),
-		Task: r.GetTask(), Size: r.GetSize(), ImgSize: r.GetImgsz()}
+		Task: r.GetTask(), Size: r.GetSize(), ImgSize: r.GetImgsz(), Outputs: each(r.GetOutputs(), specFrom),
+		CheckpointLength: signed(r.GetCheckpointLength())}
 }
 
 // RecordReply converts to the wire.
@@ -46,13 +48,14 @@ func RecordReplyFrom(r *pb.RecordReply) arm.RecordReply {
 // LoadReply converts to the wire.
 func LoadReply(r arm.LoadReply) *pb.LoadReply {
 	return &pb.LoadReply{Inputs: each(r.Inputs, spec), Outputs: each(r.Outputs, spec), RecordingDigest: valid(r.RecordingDigest),
-		ArenaBytes: unsigned(r.ArenaBytes), PeakBytes: unsigned(r.PeakBytes)}
+		ArenaBytes: unsigned(r.ArenaBytes), PeakBytes: unsigned(r.PeakBytes), CheckpointLength: unsigned(r.CheckpointLength)}
 }
 
 // LoadReplyFrom converts from the wire.
 func LoadReplyFrom(r *pb.LoadReply) arm.LoadReply {
 	return arm.LoadReply{Inputs: each(r.GetInputs(), specFrom), Outputs: each(r.GetOutputs(), specFrom),
-		RecordingDigest: r.GetRecordingDigest(), ArenaBytes: signed(r.GetArenaBytes()), PeakBytes: signed(r.GetPeakBytes())}
+		RecordingDigest: r.GetRecordingDigest(), ArenaBytes: signed(r.GetArenaBytes()), PeakBytes: signed(r.GetPeakBytes()),
+		CheckpointLength: signed(r.GetCheckpointLength())}
 }
 
 // PrepareReply converts to the wire.

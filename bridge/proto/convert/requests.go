@@ -13,7 +13,7 @@ func Build(r arm.BuildRequest) *pb.BuildRequest {
 	return &pb.BuildRequest{
 		Family: valid(r.Family), Size: valid(r.Size), Task: valid(r.Task), Seed: r.Seed, Precision: valid(r.Precision),
 		Profile: valid(r.Profile), Device: valid(r.Device), Arm: valid(r.Arm), FreshWeights: r.FreshWeights,
-		Imgsz: r.ImgSize, Batch: r.Batch,
+		Imgsz: r.ImgSize, Batch: r.Batch, Mode: valid(r.Mode),
 	}
 }
 
@@ -22,7 +22,7 @@ func BuildFrom(r *pb.BuildRequest) arm.BuildRequest {
 	return arm.BuildRequest{
 		Family: r.GetFamily(), Size: r.GetSize(), Task: r.GetTask(), Seed: r.GetSeed(), Precision: r.GetPrecision(),
 		Profile: r.GetProfile(), Device: r.GetDevice(), Arm: r.GetArm(), FreshWeights: r.GetFreshWeights(),
-		ImgSize: r.GetImgsz(), Batch: r.GetBatch(),
+		ImgSize: r.GetImgsz(), Batch: r.GetBatch(), Mode: r.GetMode(),
 	}
 }
 
@@ -42,6 +42,8 @@ func ExportFrom(r *pb.ExportRequest) arm.ExportRequest {
 		what = arm.TheRecording
 	case pb.ExportRequest_WHAT_WEIGHTS:
 		what = arm.TheWeights
+	case pb.ExportRequest_WHAT_CHECKPOINT:
+		what = arm.TheCheckpoint
 	}
 	return arm.ExportRequest{What: what, Region: regionFrom(r.GetRegion())}
 }
@@ -49,13 +51,14 @@ func ExportFrom(r *pb.ExportRequest) arm.ExportRequest {
 // Load converts to the wire.
 func Load(r arm.LoadRequest) *pb.LoadRequest {
 	return &pb.LoadRequest{Recording: Region(r.Recording), Weights: Region(r.Weights), Device: valid(r.Device),
-		Arm: valid(r.Arm), Options: each(r.Options, setting)}
+		Arm: valid(r.Arm), Options: each(r.Options, setting), Checkpoint: Region(r.Checkpoint)}
 }
 
 // LoadFrom converts from the wire.
 func LoadFrom(r *pb.LoadRequest) arm.LoadRequest {
 	return arm.LoadRequest{Recording: regionFrom(r.GetRecording()), Weights: regionFrom(r.GetWeights()),
-		Device: r.GetDevice(), Arm: r.GetArm(), Options: each(r.GetOptions(), settingFrom)}
+		Device: r.GetDevice(), Arm: r.GetArm(), Options: each(r.GetOptions(), settingFrom),
+		Checkpoint: regionFrom(r.GetCheckpoint())}
 }
 
 // Prepare converts to the wire.

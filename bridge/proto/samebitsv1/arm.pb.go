@@ -30,6 +30,7 @@ const (
 	ExportRequest_WHAT_UNSPECIFIED ExportRequest_What = 0
 	ExportRequest_WHAT_RECORDING   ExportRequest_What = 1
 	ExportRequest_WHAT_WEIGHTS     ExportRequest_What = 2
+	ExportRequest_WHAT_CHECKPOINT  ExportRequest_What = 3 // train: parameters, buffers, momentum and EMA
 )
 
 // Enum value maps for ExportRequest_What.
@@ -38,11 +39,13 @@ var (
 		0: "WHAT_UNSPECIFIED",
 		1: "WHAT_RECORDING",
 		2: "WHAT_WEIGHTS",
+		3: "WHAT_CHECKPOINT",
 	}
 	ExportRequest_What_value = map[string]int32{
 		"WHAT_UNSPECIFIED": 0,
 		"WHAT_RECORDING":   1,
 		"WHAT_WEIGHTS":     2,
+		"WHAT_CHECKPOINT":  3,
 	}
 )
 
@@ -355,6 +358,7 @@ type BuildRequest struct {
 	FreshWeights  bool                   `protobuf:"varint,9,opt,name=fresh_weights,json=freshWeights,proto3" json:"fresh_weights,omitempty"` // false: seasoned
 	Imgsz         int64                  `protobuf:"varint,10,opt,name=imgsz,proto3" json:"imgsz,omitempty"`                                  // 0: the family's own
 	Batch         int64                  `protobuf:"varint,11,opt,name=batch,proto3" json:"batch,omitempty"`                                  // 0: 1
+	Mode          string                 `protobuf:"bytes,12,opt,name=mode,proto3" json:"mode,omitempty"`                                     // predict (also where empty), train
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -466,15 +470,24 @@ func (x *BuildRequest) GetBatch() int64 {
 	return 0
 }
 
+func (x *BuildRequest) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
 type BuildReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Inputs        []*TensorSpec          `protobuf:"bytes,1,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	WeightsLength uint64                 `protobuf:"varint,2,opt,name=weights_length,json=weightsLength,proto3" json:"weights_length,omitempty"` // of the safetensors file that Export gives
-	Task          string                 `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
-	Size          string                 `protobuf:"bytes,4,opt,name=size,proto3" json:"size,omitempty"`
-	Imgsz         int64                  `protobuf:"varint,5,opt,name=imgsz,proto3" json:"imgsz,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Inputs           []*TensorSpec          `protobuf:"bytes,1,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	WeightsLength    uint64                 `protobuf:"varint,2,opt,name=weights_length,json=weightsLength,proto3" json:"weights_length,omitempty"` // of the safetensors file that Export gives
+	Task             string                 `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	Size             string                 `protobuf:"bytes,4,opt,name=size,proto3" json:"size,omitempty"`
+	Imgsz            int64                  `protobuf:"varint,5,opt,name=imgsz,proto3" json:"imgsz,omitempty"`
+	Outputs          []*TensorSpec          `protobuf:"bytes,6,rep,name=outputs,proto3" json:"outputs,omitempty"`                                            // train: all that an output bank may list
+	CheckpointLength uint64                 `protobuf:"varint,7,opt,name=checkpoint_length,json=checkpointLength,proto3" json:"checkpoint_length,omitempty"` // train: of the file that Export gives
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *BuildReply) Reset() {
@@ -538,6 +551,20 @@ func (x *BuildReply) GetSize() string {
 func (x *BuildReply) GetImgsz() int64 {
 	if x != nil {
 		return x.Imgsz
+	}
+	return 0
+}
+
+func (x *BuildReply) GetOutputs() []*TensorSpec {
+	if x != nil {
+		return x.Outputs
+	}
+	return nil
+}
+
+func (x *BuildReply) GetCheckpointLength() uint64 {
+	if x != nil {
+		return x.CheckpointLength
 	}
 	return 0
 }
@@ -800,7 +827,8 @@ type LoadRequest struct {
 	Weights       *Region                `protobuf:"bytes,2,opt,name=weights,proto3" json:"weights,omitempty"`
 	Device        string                 `protobuf:"bytes,3,opt,name=device,proto3" json:"device,omitempty"`
 	Arm           string                 `protobuf:"bytes,4,opt,name=arm,proto3" json:"arm,omitempty"`
-	Options       []*Setting             `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty"` // off switches: fuse=off, hoist=off, keep=all
+	Options       []*Setting             `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty"`       // off switches: fuse=off, hoist=off, keep=all; add=on keeps state
+	Checkpoint    *Region                `protobuf:"bytes,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"` // train: restores state; length 0 where there is none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -870,15 +898,23 @@ func (x *LoadRequest) GetOptions() []*Setting {
 	return nil
 }
 
+func (x *LoadRequest) GetCheckpoint() *Region {
+	if x != nil {
+		return x.Checkpoint
+	}
+	return nil
+}
+
 type LoadReply struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Inputs          []*TensorSpec          `protobuf:"bytes,1,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	Outputs         []*TensorSpec          `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
-	RecordingDigest string                 `protobuf:"bytes,3,opt,name=recording_digest,json=recordingDigest,proto3" json:"recording_digest,omitempty"`
-	ArenaBytes      uint64                 `protobuf:"varint,4,opt,name=arena_bytes,json=arenaBytes,proto3" json:"arena_bytes,omitempty"`
-	PeakBytes       uint64                 `protobuf:"varint,5,opt,name=peak_bytes,json=peakBytes,proto3" json:"peak_bytes,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Inputs           []*TensorSpec          `protobuf:"bytes,1,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Outputs          []*TensorSpec          `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
+	RecordingDigest  string                 `protobuf:"bytes,3,opt,name=recording_digest,json=recordingDigest,proto3" json:"recording_digest,omitempty"`
+	ArenaBytes       uint64                 `protobuf:"varint,4,opt,name=arena_bytes,json=arenaBytes,proto3" json:"arena_bytes,omitempty"`
+	PeakBytes        uint64                 `protobuf:"varint,5,opt,name=peak_bytes,json=peakBytes,proto3" json:"peak_bytes,omitempty"`
+	CheckpointLength uint64                 `protobuf:"varint,6,opt,name=checkpoint_length,json=checkpointLength,proto3" json:"checkpoint_length,omitempty"` // train
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *LoadReply) Reset() {
@@ -942,6 +978,13 @@ func (x *LoadReply) GetArenaBytes() uint64 {
 func (x *LoadReply) GetPeakBytes() uint64 {
 	if x != nil {
 		return x.PeakBytes
+	}
+	return 0
+}
+
+func (x *LoadReply) GetCheckpointLength() uint64 {
+	if x != nil {
+		return x.CheckpointLength
 	}
 	return 0
 }
@@ -1797,7 +1840,7 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\venvironment\x18\x06 \x03(\v2\x14.samebits.v1.SettingR\venvironment\"<\n" +
 	"\rAttachRequest\x12+\n" +
 	"\x06region\x18\x01 \x01(\v2\x13.samebits.v1.RegionR\x06region\"\r\n" +
-	"\vAttachReply\"\x95\x02\n" +
+	"\vAttachReply\"\xa9\x02\n" +
 	"\fBuildRequest\x12\x16\n" +
 	"\x06family\x18\x01 \x01(\tR\x06family\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\tR\x04size\x12\x12\n" +
@@ -1810,14 +1853,17 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\rfresh_weights\x18\t \x01(\bR\ffreshWeights\x12\x14\n" +
 	"\x05imgsz\x18\n" +
 	" \x01(\x03R\x05imgsz\x12\x14\n" +
-	"\x05batch\x18\v \x01(\x03R\x05batch\"\xa2\x01\n" +
+	"\x05batch\x18\v \x01(\x03R\x05batch\x12\x12\n" +
+	"\x04mode\x18\f \x01(\tR\x04mode\"\x82\x02\n" +
 	"\n" +
 	"BuildReply\x12/\n" +
 	"\x06inputs\x18\x01 \x03(\v2\x17.samebits.v1.TensorSpecR\x06inputs\x12%\n" +
 	"\x0eweights_length\x18\x02 \x01(\x04R\rweightsLength\x12\x12\n" +
 	"\x04task\x18\x03 \x01(\tR\x04task\x12\x12\n" +
 	"\x04size\x18\x04 \x01(\tR\x04size\x12\x14\n" +
-	"\x05imgsz\x18\x05 \x01(\x03R\x05imgsz\"`\n" +
+	"\x05imgsz\x18\x05 \x01(\x03R\x05imgsz\x121\n" +
+	"\aoutputs\x18\x06 \x03(\v2\x17.samebits.v1.TensorSpecR\aoutputs\x12+\n" +
+	"\x11checkpoint_length\x18\a \x01(\x04R\x10checkpointLength\"`\n" +
 	"\n" +
 	"TensorSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
@@ -1828,21 +1874,25 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\vRecordReply\x12)\n" +
 	"\x10recording_length\x18\x01 \x01(\x04R\x0frecordingLength\x12%\n" +
 	"\x0eweights_length\x18\x02 \x01(\x04R\rweightsLength\x121\n" +
-	"\aoutputs\x18\x03 \x03(\v2\x17.samebits.v1.TensorSpecR\aoutputs\"\xb5\x01\n" +
+	"\aoutputs\x18\x03 \x03(\v2\x17.samebits.v1.TensorSpecR\aoutputs\"\xca\x01\n" +
 	"\rExportRequest\x123\n" +
 	"\x04what\x18\x01 \x01(\x0e2\x1f.samebits.v1.ExportRequest.WhatR\x04what\x12+\n" +
-	"\x06region\x18\x02 \x01(\v2\x13.samebits.v1.RegionR\x06region\"B\n" +
+	"\x06region\x18\x02 \x01(\v2\x13.samebits.v1.RegionR\x06region\"W\n" +
 	"\x04What\x12\x14\n" +
 	"\x10WHAT_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eWHAT_RECORDING\x10\x01\x12\x10\n" +
-	"\fWHAT_WEIGHTS\x10\x02\"\r\n" +
-	"\vExportReply\"\xc9\x01\n" +
+	"\fWHAT_WEIGHTS\x10\x02\x12\x13\n" +
+	"\x0fWHAT_CHECKPOINT\x10\x03\"\r\n" +
+	"\vExportReply\"\xfe\x01\n" +
 	"\vLoadRequest\x121\n" +
 	"\trecording\x18\x01 \x01(\v2\x13.samebits.v1.RegionR\trecording\x12-\n" +
 	"\aweights\x18\x02 \x01(\v2\x13.samebits.v1.RegionR\aweights\x12\x16\n" +
 	"\x06device\x18\x03 \x01(\tR\x06device\x12\x10\n" +
 	"\x03arm\x18\x04 \x01(\tR\x03arm\x12.\n" +
-	"\aoptions\x18\x05 \x03(\v2\x14.samebits.v1.SettingR\aoptions\"\xda\x01\n" +
+	"\aoptions\x18\x05 \x03(\v2\x14.samebits.v1.SettingR\aoptions\x123\n" +
+	"\n" +
+	"checkpoint\x18\x06 \x01(\v2\x13.samebits.v1.RegionR\n" +
+	"checkpoint\"\x87\x02\n" +
 	"\tLoadReply\x12/\n" +
 	"\x06inputs\x18\x01 \x03(\v2\x17.samebits.v1.TensorSpecR\x06inputs\x121\n" +
 	"\aoutputs\x18\x02 \x03(\v2\x17.samebits.v1.TensorSpecR\aoutputs\x12)\n" +
@@ -1850,7 +1900,8 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\varena_bytes\x18\x04 \x01(\x04R\n" +
 	"arenaBytes\x12\x1d\n" +
 	"\n" +
-	"peak_bytes\x18\x05 \x01(\x04R\tpeakBytes\";\n" +
+	"peak_bytes\x18\x05 \x01(\x04R\tpeakBytes\x12+\n" +
+	"\x11checkpoint_length\x18\x06 \x01(\x04R\x10checkpointLength\";\n" +
 	"\x04Bank\x123\n" +
 	"\atensors\x18\x01 \x03(\v2\x19.samebits.v1.PlacedTensorR\atensors\"h\n" +
 	"\fPlacedTensor\x12+\n" +
@@ -1979,52 +2030,54 @@ var file_samebits_wire_arm_proto_depIdxs = []int32{
 	30, // 0: samebits.v1.DescribeReply.environment:type_name -> samebits.v1.Setting
 	1,  // 1: samebits.v1.AttachRequest.region:type_name -> samebits.v1.Region
 	8,  // 2: samebits.v1.BuildReply.inputs:type_name -> samebits.v1.TensorSpec
-	31, // 3: samebits.v1.TensorSpec.dtype:type_name -> samebits.v1.DType
-	15, // 4: samebits.v1.RecordRequest.inputs:type_name -> samebits.v1.Bank
-	8,  // 5: samebits.v1.RecordReply.outputs:type_name -> samebits.v1.TensorSpec
-	0,  // 6: samebits.v1.ExportRequest.what:type_name -> samebits.v1.ExportRequest.What
-	1,  // 7: samebits.v1.ExportRequest.region:type_name -> samebits.v1.Region
-	1,  // 8: samebits.v1.LoadRequest.recording:type_name -> samebits.v1.Region
-	1,  // 9: samebits.v1.LoadRequest.weights:type_name -> samebits.v1.Region
-	30, // 10: samebits.v1.LoadRequest.options:type_name -> samebits.v1.Setting
-	8,  // 11: samebits.v1.LoadReply.inputs:type_name -> samebits.v1.TensorSpec
-	8,  // 12: samebits.v1.LoadReply.outputs:type_name -> samebits.v1.TensorSpec
-	16, // 13: samebits.v1.Bank.tensors:type_name -> samebits.v1.PlacedTensor
-	8,  // 14: samebits.v1.PlacedTensor.spec:type_name -> samebits.v1.TensorSpec
-	1,  // 15: samebits.v1.PlacedTensor.region:type_name -> samebits.v1.Region
-	15, // 16: samebits.v1.PrepareRequest.inputs:type_name -> samebits.v1.Bank
-	15, // 17: samebits.v1.PrepareRequest.outputs:type_name -> samebits.v1.Bank
-	1,  // 18: samebits.v1.TraceRequest.region:type_name -> samebits.v1.Region
-	23, // 19: samebits.v1.TraceReply.operations:type_name -> samebits.v1.OperationTrace
-	8,  // 20: samebits.v1.TraceReply.wanted:type_name -> samebits.v1.TensorSpec
-	29, // 21: samebits.v1.Problems.problems:type_name -> samebits.v1.Problem
-	2,  // 22: samebits.v1.Arm.Describe:input_type -> samebits.v1.DescribeRequest
-	4,  // 23: samebits.v1.Arm.Attach:input_type -> samebits.v1.AttachRequest
-	6,  // 24: samebits.v1.Arm.Build:input_type -> samebits.v1.BuildRequest
-	9,  // 25: samebits.v1.Arm.Record:input_type -> samebits.v1.RecordRequest
-	11, // 26: samebits.v1.Arm.Export:input_type -> samebits.v1.ExportRequest
-	13, // 27: samebits.v1.Arm.Load:input_type -> samebits.v1.LoadRequest
-	17, // 28: samebits.v1.Arm.Prepare:input_type -> samebits.v1.PrepareRequest
-	19, // 29: samebits.v1.Arm.Disturb:input_type -> samebits.v1.DisturbRequest
-	21, // 30: samebits.v1.Arm.Trace:input_type -> samebits.v1.TraceRequest
-	24, // 31: samebits.v1.Arm.Measure:input_type -> samebits.v1.MeasureRequest
-	26, // 32: samebits.v1.Arm.Stats:input_type -> samebits.v1.StatsRequest
-	3,  // 33: samebits.v1.Arm.Describe:output_type -> samebits.v1.DescribeReply
-	5,  // 34: samebits.v1.Arm.Attach:output_type -> samebits.v1.AttachReply
-	7,  // 35: samebits.v1.Arm.Build:output_type -> samebits.v1.BuildReply
-	10, // 36: samebits.v1.Arm.Record:output_type -> samebits.v1.RecordReply
-	12, // 37: samebits.v1.Arm.Export:output_type -> samebits.v1.ExportReply
-	14, // 38: samebits.v1.Arm.Load:output_type -> samebits.v1.LoadReply
-	18, // 39: samebits.v1.Arm.Prepare:output_type -> samebits.v1.PrepareReply
-	20, // 40: samebits.v1.Arm.Disturb:output_type -> samebits.v1.DisturbReply
-	22, // 41: samebits.v1.Arm.Trace:output_type -> samebits.v1.TraceReply
-	25, // 42: samebits.v1.Arm.Measure:output_type -> samebits.v1.MeasureReply
-	27, // 43: samebits.v1.Arm.Stats:output_type -> samebits.v1.StatsReply
-	33, // [33:44] is the sub-list for method output_type
-	22, // [22:33] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	8,  // 3: samebits.v1.BuildReply.outputs:type_name -> samebits.v1.TensorSpec
+	31, // 4: samebits.v1.TensorSpec.dtype:type_name -> samebits.v1.DType
+	15, // 5: samebits.v1.RecordRequest.inputs:type_name -> samebits.v1.Bank
+	8,  // 6: samebits.v1.RecordReply.outputs:type_name -> samebits.v1.TensorSpec
+	0,  // 7: samebits.v1.ExportRequest.what:type_name -> samebits.v1.ExportRequest.What
+	1,  // 8: samebits.v1.ExportRequest.region:type_name -> samebits.v1.Region
+	1,  // 9: samebits.v1.LoadRequest.recording:type_name -> samebits.v1.Region
+	1,  // 10: samebits.v1.LoadRequest.weights:type_name -> samebits.v1.Region
+	30, // 11: samebits.v1.LoadRequest.options:type_name -> samebits.v1.Setting
+	1,  // 12: samebits.v1.LoadRequest.checkpoint:type_name -> samebits.v1.Region
+	8,  // 13: samebits.v1.LoadReply.inputs:type_name -> samebits.v1.TensorSpec
+	8,  // 14: samebits.v1.LoadReply.outputs:type_name -> samebits.v1.TensorSpec
+	16, // 15: samebits.v1.Bank.tensors:type_name -> samebits.v1.PlacedTensor
+	8,  // 16: samebits.v1.PlacedTensor.spec:type_name -> samebits.v1.TensorSpec
+	1,  // 17: samebits.v1.PlacedTensor.region:type_name -> samebits.v1.Region
+	15, // 18: samebits.v1.PrepareRequest.inputs:type_name -> samebits.v1.Bank
+	15, // 19: samebits.v1.PrepareRequest.outputs:type_name -> samebits.v1.Bank
+	1,  // 20: samebits.v1.TraceRequest.region:type_name -> samebits.v1.Region
+	23, // 21: samebits.v1.TraceReply.operations:type_name -> samebits.v1.OperationTrace
+	8,  // 22: samebits.v1.TraceReply.wanted:type_name -> samebits.v1.TensorSpec
+	29, // 23: samebits.v1.Problems.problems:type_name -> samebits.v1.Problem
+	2,  // 24: samebits.v1.Arm.Describe:input_type -> samebits.v1.DescribeRequest
+	4,  // 25: samebits.v1.Arm.Attach:input_type -> samebits.v1.AttachRequest
+	6,  // 26: samebits.v1.Arm.Build:input_type -> samebits.v1.BuildRequest
+	9,  // 27: samebits.v1.Arm.Record:input_type -> samebits.v1.RecordRequest
+	11, // 28: samebits.v1.Arm.Export:input_type -> samebits.v1.ExportRequest
+	13, // 29: samebits.v1.Arm.Load:input_type -> samebits.v1.LoadRequest
+	17, // 30: samebits.v1.Arm.Prepare:input_type -> samebits.v1.PrepareRequest
+	19, // 31: samebits.v1.Arm.Disturb:input_type -> samebits.v1.DisturbRequest
+	21, // 32: samebits.v1.Arm.Trace:input_type -> samebits.v1.TraceRequest
+	24, // 33: samebits.v1.Arm.Measure:input_type -> samebits.v1.MeasureRequest
+	26, // 34: samebits.v1.Arm.Stats:input_type -> samebits.v1.StatsRequest
+	3,  // 35: samebits.v1.Arm.Describe:output_type -> samebits.v1.DescribeReply
+	5,  // 36: samebits.v1.Arm.Attach:output_type -> samebits.v1.AttachReply
+	7,  // 37: samebits.v1.Arm.Build:output_type -> samebits.v1.BuildReply
+	10, // 38: samebits.v1.Arm.Record:output_type -> samebits.v1.RecordReply
+	12, // 39: samebits.v1.Arm.Export:output_type -> samebits.v1.ExportReply
+	14, // 40: samebits.v1.Arm.Load:output_type -> samebits.v1.LoadReply
+	18, // 41: samebits.v1.Arm.Prepare:output_type -> samebits.v1.PrepareReply
+	20, // 42: samebits.v1.Arm.Disturb:output_type -> samebits.v1.DisturbReply
+	22, // 43: samebits.v1.Arm.Trace:output_type -> samebits.v1.TraceReply
+	25, // 44: samebits.v1.Arm.Measure:output_type -> samebits.v1.MeasureReply
+	27, // 45: samebits.v1.Arm.Stats:output_type -> samebits.v1.StatsReply
+	35, // [35:46] is the sub-list for method output_type
+	24, // [24:35] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_samebits_wire_arm_proto_init() }

@@ -51,7 +51,7 @@ class AttachReply(_message.Message):
     def __init__(self) -> None: ...
 
 class BuildRequest(_message.Message):
-    __slots__ = ("family", "size", "task", "seed", "precision", "profile", "device", "arm", "fresh_weights", "imgsz", "batch")
+    __slots__ = ("family", "size", "task", "seed", "precision", "profile", "device", "arm", "fresh_weights", "imgsz", "batch", "mode")
     FAMILY_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
@@ -63,6 +63,7 @@ class BuildRequest(_message.Message):
     FRESH_WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     IMGSZ_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
     family: str
     size: str
     task: str
@@ -74,21 +75,26 @@ class BuildRequest(_message.Message):
     fresh_weights: bool
     imgsz: int
     batch: int
-    def __init__(self, family: _Optional[str] = ..., size: _Optional[str] = ..., task: _Optional[str] = ..., seed: _Optional[int] = ..., precision: _Optional[str] = ..., profile: _Optional[str] = ..., device: _Optional[str] = ..., arm: _Optional[str] = ..., fresh_weights: _Optional[bool] = ..., imgsz: _Optional[int] = ..., batch: _Optional[int] = ...) -> None: ...
+    mode: str
+    def __init__(self, family: _Optional[str] = ..., size: _Optional[str] = ..., task: _Optional[str] = ..., seed: _Optional[int] = ..., precision: _Optional[str] = ..., profile: _Optional[str] = ..., device: _Optional[str] = ..., arm: _Optional[str] = ..., fresh_weights: _Optional[bool] = ..., imgsz: _Optional[int] = ..., batch: _Optional[int] = ..., mode: _Optional[str] = ...) -> None: ...
 
 class BuildReply(_message.Message):
-    __slots__ = ("inputs", "weights_length", "task", "size", "imgsz")
+    __slots__ = ("inputs", "weights_length", "task", "size", "imgsz", "outputs", "checkpoint_length")
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_LENGTH_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
     IMGSZ_FIELD_NUMBER: _ClassVar[int]
+    OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_LENGTH_FIELD_NUMBER: _ClassVar[int]
     inputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     weights_length: int
     task: str
     size: str
     imgsz: int
-    def __init__(self, inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., weights_length: _Optional[int] = ..., task: _Optional[str] = ..., size: _Optional[str] = ..., imgsz: _Optional[int] = ...) -> None: ...
+    outputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
+    checkpoint_length: int
+    def __init__(self, inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., weights_length: _Optional[int] = ..., task: _Optional[str] = ..., size: _Optional[str] = ..., imgsz: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., checkpoint_length: _Optional[int] = ...) -> None: ...
 
 class TensorSpec(_message.Message):
     __slots__ = ("name", "dtype", "sizes")
@@ -123,9 +129,11 @@ class ExportRequest(_message.Message):
         WHAT_UNSPECIFIED: _ClassVar[ExportRequest.What]
         WHAT_RECORDING: _ClassVar[ExportRequest.What]
         WHAT_WEIGHTS: _ClassVar[ExportRequest.What]
+        WHAT_CHECKPOINT: _ClassVar[ExportRequest.What]
     WHAT_UNSPECIFIED: ExportRequest.What
     WHAT_RECORDING: ExportRequest.What
     WHAT_WEIGHTS: ExportRequest.What
+    WHAT_CHECKPOINT: ExportRequest.What
     WHAT_FIELD_NUMBER: _ClassVar[int]
     REGION_FIELD_NUMBER: _ClassVar[int]
     what: ExportRequest.What
@@ -137,32 +145,36 @@ class ExportReply(_message.Message):
     def __init__(self) -> None: ...
 
 class LoadRequest(_message.Message):
-    __slots__ = ("recording", "weights", "device", "arm", "options")
+    __slots__ = ("recording", "weights", "device", "arm", "options", "checkpoint")
     RECORDING_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     ARM_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     recording: Region
     weights: Region
     device: str
     arm: str
     options: _containers.RepeatedCompositeFieldContainer[_recording_pb2.Setting]
-    def __init__(self, recording: _Optional[_Union[Region, _Mapping]] = ..., weights: _Optional[_Union[Region, _Mapping]] = ..., device: _Optional[str] = ..., arm: _Optional[str] = ..., options: _Optional[_Iterable[_Union[_recording_pb2.Setting, _Mapping]]] = ...) -> None: ...
+    checkpoint: Region
+    def __init__(self, recording: _Optional[_Union[Region, _Mapping]] = ..., weights: _Optional[_Union[Region, _Mapping]] = ..., device: _Optional[str] = ..., arm: _Optional[str] = ..., options: _Optional[_Iterable[_Union[_recording_pb2.Setting, _Mapping]]] = ..., checkpoint: _Optional[_Union[Region, _Mapping]] = ...) -> None: ...
 
 class LoadReply(_message.Message):
-    __slots__ = ("inputs", "outputs", "recording_digest", "arena_bytes", "peak_bytes")
+    __slots__ = ("inputs", "outputs", "recording_digest", "arena_bytes", "peak_bytes", "checkpoint_length")
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     RECORDING_DIGEST_FIELD_NUMBER: _ClassVar[int]
     ARENA_BYTES_FIELD_NUMBER: _ClassVar[int]
     PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_LENGTH_FIELD_NUMBER: _ClassVar[int]
     inputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     outputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     recording_digest: str
     arena_bytes: int
     peak_bytes: int
-    def __init__(self, inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., recording_digest: _Optional[str] = ..., arena_bytes: _Optional[int] = ..., peak_bytes: _Optional[int] = ...) -> None: ...
+    checkpoint_length: int
+    def __init__(self, inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., recording_digest: _Optional[str] = ..., arena_bytes: _Optional[int] = ..., peak_bytes: _Optional[int] = ..., checkpoint_length: _Optional[int] = ...) -> None: ...
 
 class Bank(_message.Message):
     __slots__ = ("tensors",)
