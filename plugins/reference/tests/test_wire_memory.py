@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import pathlib
 import struct
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import samebits_wire
 from samebits_wire import arm_pb2 as wire
 from samebits_wire import recording_pb2
 from samebits_wire.memory import CONTROL_BYTES, Memory, dtype_name
@@ -109,4 +111,5 @@ def test_dtypes_are_checked(bad: int | str) -> None:
 
 def test_serving_does_not_import_torch() -> None:
     code = "import sys, samebits_wire.serve; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=".", check=False).returncode == 0
+    folder = pathlib.Path(samebits_wire.__file__).parent.parent
+    assert subprocess.run([sys.executable, "-c", code], cwd=folder, check=False).returncode == 0
