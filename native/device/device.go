@@ -30,8 +30,18 @@ type Kernel struct {
 	Args        []any  // Pointer, int32, uint32, int64, uint64, float32, float64
 }
 
+// Direction says which of its tensors a convolution computes.
+type Direction uint8
+
+const (
+	Forward        Direction = iota // Y from X and W
+	BackwardData                    // X, the input's gradient, from W and Y, the output's gradient
+	BackwardFilter                  // W, the weight's gradient, from X and Y, the output's gradient
+)
+
 // Convolution is one cuDNN convolution without bias.
 type Convolution struct {
+	Direction                 Direction
 	X, W, Y                   Tensor
 	Padding, Stride, Dilation []int64
 	Groups                    int64
@@ -42,6 +52,31 @@ type BatchNorm struct {
 	X, Y                        Tensor
 	Scale, Bias, Mean, Variance Tensor // float32, one element a channel
 	Epsilon                     float64
+}
+
+// BatchNormTraining is cuDNN's batch norm of a training step on NCHW or channels-last tensors. It updates the running
+// statistics in place and leaves what the backward pass needs in SaveMean, SaveInvstd (1/sqrt(variance+eps)) and Reserve.
+type BatchNormTraining struct {
+	X, Y                         Tensor
+	Scale, Bias                  Tensor // float32, one element a channel
+	RunningMean, RunningVariance Tensor
+	SaveMean, SaveInvstd         Tensor
+	Reserve                      Tensor  // uint8, as many bytes as cuDNN asks for; may be empty
+	Momentum, Epsilon            float64 // running = (1-momentum)*running + momentum*new
+}
+
+// BatchNormBackward is the backward pass of BatchNormTraining: DX, DScale and DBias from DY.
+type BatchNormBackward struct {
+	X, DY, DX            Tensor
+	Scale, DScale, DBias Tensor
+	SaveMean, SaveInvstd Tensor
+	Reserve              Tensor
+	Epsilon              float64
+}
+
+// Matmul is cuBLAS's d = a*b without bias, as PyTorch's mm calls it for row-major d.
+type Matmul struct {
+	A, B, D Tensor // [m,k], [k,n], [m,n]
 }
 
 // Linear is cuBLASLt's d = a*b + bias with the bias in the epilogue, as PyTorch's addmm calls it for row-major d.
@@ -66,8 +101,13 @@ func (*Kernel) command()      {}
 func (*Convolution) command() {}
 func (*BatchNorm) command()   {}
 func (*Linear) command()      {}
-func (*Copy) command()        {}
-func (*Fill) command()        {}
+
+func (*BatchNormTraining) command() {}
+func (*BatchNormBackward) command() {}
+func (*Matmul) command()            {}
+
+func (*Copy) command() {}
+func (*Fill) command() {}
 
 // Memory is a block that the device owns. Addresses are multiples of 512.
 type Memory interface {
