@@ -30,15 +30,22 @@ func (p *planner) effects(i int) (reads, writes []int) {
 	case ops.View, ops.Create:
 		return nil, nil
 	case ops.InPlace:
-		reads = recording.Values(op.Arguments, nil)
-		return reads, recording.Values(op.Arguments[:1], nil)
+		writes = recording.Values(op.Arguments[:1], nil)
 	default:
-		return recording.Values(op.Arguments, nil), recording.Values(op.Results, nil)
+		writes = recording.Values(op.Results, nil)
 	}
+	if more := p.known[i].Writes; more != nil {
+		writes = append(writes, more(op)...)
+	}
+	return recording.Values(op.Arguments, nil), writes
 }
 
 func persistent(role recording.Role) bool {
 	return role == recording.Parameter || role == recording.Buffer || role == recording.Constant
+}
+
+func stateful(role recording.Role) bool {
+	return role == recording.Parameter || role == recording.Buffer
 }
 
 // classify decides which operations are needed and which run once.
@@ -118,7 +125,8 @@ func (p *planner) findStatic() {
 	}
 	for s := range r.Storages {
 		role := r.Storages[s].Role
-		p.changes[s] = role == recording.Input || (persistent(role) && writers[s] > 0) || (!persistent(role) && writers[s] != 1)
+		p.changes[s] = role == recording.Input || (persistent(role) && writers[s] > 0) || (!persistent(role) && writers[s] != 1) ||
+			(p.options.State != nil && stateful(role))
 	}
 	for i := range r.Operations {
 		if !p.needed[i] {

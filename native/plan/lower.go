@@ -54,6 +54,15 @@ func addProblems(problems *diag.Problems, i int, module string, err error) {
 	}
 }
 
+// addProblem lists an error that is not an operation's.
+func addProblem(problems *diag.Problems, path string, err error) {
+	if found, ok := diag.Of(err); ok {
+		*problems = append(*problems, found...)
+		return
+	}
+	problems.Add("UNSUPPORTED", path, "%v", err)
+}
+
 // add gives memory that no storage of the recording is.
 func (p *planner) add(bytes int64, area Area) device.Pointer {
 	p.plan.Storages = append(p.plan.Storages, Storage{Bytes: bytes, Area: area, uses: []int{p.current}})

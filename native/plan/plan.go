@@ -19,6 +19,12 @@ type Options struct {
 	KeepAll bool // every result keeps memory of its own and nothing is left out or moved: for traces
 	NoHoist bool // run parameter-only work in every step
 	OneLane bool // run one operation after the other
+
+	// State is where parameters, buffers and whatever else outlives a step lie, beside the plan's own memory, so that
+	// several plans may share it. Without one, parameters and buffers lie in Fixed memory and only the caller changes them.
+	State *State
+	// Tail appends commands that follow everything else of the step: an optimizer. It needs a State.
+	Tail func(t *Tail) error
 }
 
 // Area says in which block of memory a storage lies.
@@ -30,6 +36,8 @@ const (
 	Fixed
 	// Arena memory is reused inside a step.
 	Arena
+	// Shared memory is a State's.
+	Shared
 )
 
 // Storage is a storage of the recording or, behind these, memory that an operation's lowering asked for.
@@ -56,6 +64,7 @@ type Plan struct {
 	ArenaBytes int64
 	Hoisted    int  // operations that run once instead of in every step
 	Dropped    int  // operations whose results nobody reads
+	Tail       int  // the first command of Step that Tail appended
 	Kept       bool // every result has memory of its own
 }
 
@@ -74,7 +83,11 @@ func Make(r *recording.Recording, options Options) (*Plan, error) {
 	p.spread()
 	p.lifetimes()
 	p.lower(&problems)
+	p.share(&problems)
 	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	if err := p.tail(); err != nil {
 		return nil, err
 	}
 	p.place()

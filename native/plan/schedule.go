@@ -175,6 +175,12 @@ func (p *planner) forDevice() *device.Schedule {
 		last[l] = []int32{int32(r.To - 1)}
 		ends[i] = last[l]
 	}
+	if p.plan.Tail < len(p.plan.Step) {
+		for l := 1; l < maxLanes; l++ {
+			out.Waits[p.plan.Tail] = append(append(out.Waits[p.plan.Tail], last[l]...), pending[l]...)
+		}
+		out.Waits[p.plan.Tail] = append(out.Waits[p.plan.Tail], pending[0]...)
+	}
 	return out
 }
 
