@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"lukechampine.com/blake3"
@@ -80,7 +81,25 @@ func (c cache) get(key string) []byte {
 	if sum := blake3.Sum256(library); !bytes.Equal(sum[:], want) {
 		return nil
 	}
+	now := time.Now()
+	_ = os.Chtimes(c.path(key), now, now) // for prune
 	return library
+}
+
+// unused is how long an entry stays that nobody reads.
+const unused = 30 * 24 * time.Hour
+
+// prune removes entries that were not used for long: kernels of other versions, and what a killed process left.
+func (c cache) prune() {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && e.Type().IsRegular() && time.Since(info.ModTime()) > unused {
+			_ = os.Remove(filepath.Join(c.dir, e.Name()))
+		}
+	}
 }
 
 // put keeps a library. A cache that cannot be written is no error: the library is compiled again next time.
@@ -100,7 +119,8 @@ func (c cache) put(key string, library []byte) {
 	}
 }
 
-// lock makes other processes wait that are about to compile the same files, so that they find them here.
+// lock makes other processes wait that are about to compile the same files, so that they find them here. Who has the lock
+// prunes the cache.
 func (c cache) lock() (unlock func(), err error) {
 	if c.dir == "" {
 		return func() {}, nil
@@ -119,5 +139,6 @@ func (c cache) lock() (unlock func(), err error) {
 		f.Close()
 		return nil, fmt.Errorf("locking the kernel cache: %w", err)
 	}
+	c.prune()
 	return func() { f.Close() }, nil
 }

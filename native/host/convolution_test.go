@@ -282,18 +282,25 @@ func runCommand(t *testing.T, d *Device, views []view, command func([]device.Ten
 	return results[0]
 }
 
-// An infinite weight times the zeros of padding is NaN: padding takes part like any other pixel.
+// An infinite weight times the zeros of padding is NaN: padding takes part like any other pixel. The NaN is stored as every
+// NaN is.
 func TestConvolutionPaddingTakesPart(t *testing.T) {
+	d := open(t)
 	for _, groups := range []int64{1, 4} {
-		c := convolutionCase{"infinite", []int64{1, 4, 5, 5}, []int64{4, 4 / groups, 3, 3}, []int64{1, 1}, []int64{1, 1}, []int64{1, 1}, groups}
-		x, w, y := randomView(1, tensor.Float32, "nchw", c.x), randomView(2, tensor.Float32, "nchw", c.w), randomView(3, tensor.Float32, "nchw", c.outSizes())
-		encode(tensor.Float32, math.Inf(1), w.at(0, 0, 0, 0))
-		got := c.run(t, open(t), x, w, y)
-		if v := got.get(0, 0, 0, 0); !math.IsNaN(v) {
-			t.Errorf("%d groups: the corner is %v, wanted NaN", groups, v)
-		}
-		if v := got.get(0, 0, 2, 2); !math.IsInf(v, 0) {
-			t.Errorf("%d groups: the middle is %v, wanted an infinity", groups, v)
+		c := convolutionCase{"infinite", []int64{1, 4, 5, 20}, []int64{4, 4 / groups, 3, 3}, []int64{1, 1}, []int64{1, 1}, []int64{1, 1}, groups}
+		for dtype, nan := range map[tensor.DType]string{tensor.Float32: "", tensor.BFloat16: "ff7f", tensor.Float16: "ff7f"} {
+			x, w, y := randomView(1, dtype, "nchw", c.x), randomView(2, dtype, "nchw", c.w), randomView(3, dtype, "nchw", c.outSizes())
+			encode(dtype, math.Inf(1), w.at(0, 0, 0, 0))
+			got := c.run(t, d, x, w, y)
+			for _, ox := range []int64{0, 7, 19} {
+				bits := got.at(0, 0, 0, ox)[:dtype.Size()]
+				if v := decode(dtype, bits); !math.IsNaN(v) || (nan != "" && fmt.Sprintf("%x", bits) != nan) {
+					t.Errorf("%s, %d groups: pixel %d of the first row is %v (%x), wanted NaN", dtype, groups, ox, v, bits)
+				}
+			}
+			if v := got.get(0, 0, 2, 7); !math.IsInf(v, 0) {
+				t.Errorf("%s, %d groups: the middle is %v, wanted an infinity", dtype, groups, v)
+			}
 		}
 	}
 }
