@@ -19,6 +19,10 @@ type Weights func(name string) ([]byte, bool)
 // Options of a model.
 type Options struct {
 	Plan plan.Options
+	// State holds parameters and buffers outside the model, so that several models share them.
+	State *State
+	// KeepState leaves the state's content as it is: a further model does not start over.
+	KeepState bool
 }
 
 // Model is a recording with its weights at fixed addresses on a device. It is used by one goroutine at a time.
@@ -28,6 +32,8 @@ type Model struct {
 	device         device.Device
 	recording      *recording.Recording
 	plan           *plan.Plan
+	state          *State
+	keepState      bool
 	fixed, arena   device.Memory
 	program        device.Program
 	setupWorkspace int64
@@ -37,11 +43,14 @@ type Model struct {
 
 // Load plans a verified recording for a device, allocates its memory, copies weights and runs what depends on them alone.
 func Load(dev device.Device, r *recording.Recording, weights Weights, options Options) (*Model, error) {
+	if options.State != nil {
+		options.Plan.State = &options.State.Layout
+	}
 	p, err := plan.Make(r, options.Plan)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{device: dev, recording: r, plan: p, Inputs: specs(r, r.Inputs), Outputs: specs(r, r.Outputs)}
+	m := &Model{device: dev, recording: r, plan: p, state: options.State, keepState: options.KeepState, Inputs: specs(r, r.Inputs), Outputs: specs(r, r.Outputs)}
 	if err := m.allocate(weights); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -58,6 +67,11 @@ func specs(r *recording.Recording, named []recording.Named) []tensor.Spec {
 }
 
 func (m *Model) allocate(weights Weights) (err error) {
+	if m.state != nil {
+		if err := m.state.ensure(m.device); err != nil {
+			return err
+		}
+	}
 	if m.fixed, err = m.device.Alloc(max(m.plan.FixedBytes, plan.Alignment)); err != nil {
 		return fmt.Errorf("memory for weights: %w", err)
 	}
@@ -98,13 +112,23 @@ func (m *Model) stepOptions() device.Options {
 
 func (m *Model) resolve(at device.Pointer) uintptr {
 	area, offset, _ := m.plan.Slot(at)
-	switch area {
-	case plan.Fixed:
-		return m.fixed.Address() + uintptr(offset)
-	case plan.Arena:
-		return m.arena.Address() + uintptr(offset)
+	memory := m.memory(area)
+	if memory == nil {
+		return 0
 	}
-	return 0
+	return memory.Address() + uintptr(offset)
+}
+
+// Resolve gives the address of a pointer of the model's plan.
+func (m *Model) Resolve(at device.Pointer) uintptr { return m.resolve(at) }
+
+// WriteTable sets memory that the plan's tail took with Tail.Table.
+func (m *Model) WriteTable(at device.Pointer, data []byte) error {
+	area, offset, room := m.plan.Slot(at)
+	if area != plan.Fixed || int64(len(data)) > room {
+		return fmt.Errorf("%d bytes do not fit into a table of %d", len(data), room)
+	}
+	return m.fixed.Write(offset, data)
 }
 
 // SetWeights copies weights to their places and runs again what was computed from them. Addresses stay, so a captured
@@ -125,10 +149,12 @@ func (m *Model) SetWeights(weights Weights) error {
 			problems.Add("WRONG_WEIGHT", "weights/"+s.Name, "%d bytes, the recording has %d", len(data), s.Bytes)
 			continue
 		}
-		if m.plan.Storages[i].Area != plan.Fixed || s.Bytes == 0 {
+		memory := m.memory(m.plan.Storages[i].Area)
+		shared := m.plan.Storages[i].Area == plan.Shared
+		if memory == nil || s.Bytes == 0 || (shared && m.keepState) {
 			continue
 		}
-		if err := m.fixed.Write(m.plan.Storages[i].Offset, data); err != nil {
+		if err := memory.Write(m.plan.Storages[i].Offset, data); err != nil {
 			return fmt.Errorf("copy weight %s: %w", s.Name, err)
 		}
 	}
@@ -136,6 +162,19 @@ func (m *Model) SetWeights(weights Weights) error {
 		return err
 	}
 	return m.runSetup()
+}
+
+// memory is the block that an area lies in, or nil.
+func (m *Model) memory(area plan.Area) device.Memory {
+	switch area {
+	case plan.Fixed:
+		return m.fixed
+	case plan.Arena:
+		return m.arena
+	case plan.Shared:
+		return m.state.memory
+	}
+	return nil
 }
 
 func (m *Model) runSetup() error {
@@ -169,22 +208,36 @@ func (m *Model) PeakBytes() int64 {
 // Run launches one step eagerly, without waiting.
 func (m *Model) Run() error { return m.program.Run(0, len(m.plan.Step)) }
 
-// Capture records one step into a graph. The step was run eagerly before, so that nothing is loaded or chosen inside
-// the capture. State is not touched: capturing runs nothing.
+// Capture records one step into a graph. The step is run eagerly before, so that nothing is loaded or chosen inside the
+// capture, and what this run changed is put back: capturing moves no state.
 func (m *Model) Capture() (nodes int, err error) {
 	if m.nodes > 0 {
 		return m.nodes, nil
 	}
-	if err := m.Run(); err != nil {
-		return 0, fmt.Errorf("warm-up: %w", err)
-	}
-	if err := m.program.Wait(); err != nil {
+	if err := m.warmUp(); err != nil {
 		return 0, fmt.Errorf("warm-up: %w", err)
 	}
 	if m.nodes, err = m.program.Capture(); err != nil {
 		return 0, fmt.Errorf("capture: %w", err)
 	}
 	return m.nodes, nil
+}
+
+func (m *Model) warmUp() error {
+	var before []byte
+	if m.state != nil {
+		var err error
+		if before, err = m.state.snapshot(); err != nil {
+			return err
+		}
+	}
+	if err := m.Run(); err != nil {
+		return err
+	}
+	if err := m.program.Wait(); err != nil || m.state == nil {
+		return err
+	}
+	return m.state.restore(before)
 }
 
 // Replay launches the captured graph, without waiting.

@@ -6,7 +6,6 @@ import (
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 	"samebits/native/device"
-	"samebits/native/plan"
 )
 
 // WriteInput copies the contiguous elements of input i to the device.
@@ -77,13 +76,7 @@ func (m *Model) scatter(v *recording.Value, data []byte) error {
 // locate gives the memory and the offset of a value's first element, or nil if its storage has no place.
 func (m *Model) locate(v *recording.Value) (device.Memory, int64) {
 	area, at, _ := m.plan.Slot(device.Pointer{Storage: v.Storage, Offset: v.Offset * v.DType.Size()})
-	switch area {
-	case plan.Fixed:
-		return m.fixed, at
-	case plan.Arena:
-		return m.arena, at
-	}
-	return nil, 0
+	return m.memory(area), at
 }
 
 // span is a buffer for all bytes from a value's first to its last element.
