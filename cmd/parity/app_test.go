@@ -122,6 +122,9 @@ func TestOutput(t *testing.T) {
 		{"verify-exact", &fakes{gpu: true}, []string{"verify", "fake"}, 0},
 		{"verify-host", &fakes{}, []string{"verify", "fake"}, 0},
 		{"verify-differs", broken, []string{"verify", "fake"}, 1},
+		{"verify-refused", faulty(suitetest.Faults{Refuses: refusal}), []string{"verify", "fake"}, 2},
+		{"verify-broken", faulty(suitetest.Faults{Dead: &host.Error{Reason: host.ReasonExited, Plugin: "reference", During: "start",
+			Summary: "ended before it answered", Log: []string{"no module named torch"}}}), []string{"verify", "fake"}, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := parity(t, c.fakes, c.args...)
@@ -133,11 +136,14 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// refusal is what a native engine says of operations that it does not know.
+var refusal = &host.CallError{Plugin: "predictor", Call: "Load", Code: codes.InvalidArgument, Problems: diag.Problems{
+	{Reason: "UNKNOWN_OPERATION", Summary: "no aten::foo", Path: "operations[1]", Detail: "known: aten::relu"},
+	{Reason: "UNKNOWN_OPERATION", Summary: "no aten::bar", Path: "operations[2]"}}}
+
 func faulty(f suitetest.Faults) *fakes { return &fakes{Starter: suitetest.Starter{Faults: f}} }
 
 func TestExitStatus(t *testing.T) {
-	refuses := &host.CallError{Plugin: "predictor", Call: "Load", Code: codes.InvalidArgument,
-		Problems: diag.Problems{{Reason: "UNKNOWN_OPERATION", Summary: "no aten::foo"}}}
 	gone := &host.Error{Reason: host.ReasonMissing, Plugin: "predictor", Summary: "there is none"}
 	for _, c := range []struct {
 		name   string
@@ -149,7 +155,7 @@ func TestExitStatus(t *testing.T) {
 		{"exact", &fakes{gpu: true}, "verify fake --device cuda:0", 0, ""},
 		{"differs", faulty(suitetest.Faults{Stale: true}), "verify fake --device cuda:0", 1, ""},
 		{"noise", faulty(suitetest.Faults{Noise: true}), "verify fake --device cuda:0", 1, ""},
-		{"refused", faulty(suitetest.Faults{Refuses: refuses}), "verify fake --device host", 2, ""},
+		{"refused", faulty(suitetest.Faults{Refuses: refusal}), "verify fake --device host", 2, ""},
 		{"crashed", faulty(suitetest.Faults{Crash: gone}), "verify fake --device host", 3, ""},
 		{"no predictor", &fakes{missing: gone}, "verify fake", 3, "PLUGIN_MISSING"},
 		{"no families", &fakes{missing: gone}, "list", 3, "PLUGIN_MISSING"},

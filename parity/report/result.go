@@ -4,6 +4,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -15,7 +16,7 @@ import (
 func Result(w io.Writer, r result.Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", title(r), r.Verdict)
-	if !failed(r) {
+	if !failed(r) && len(r.Problems) == 0 {
 		fmt.Fprintf(&b, "  %s\n", r.Summary)
 	}
 	for _, p := range r.Problems {
@@ -66,6 +67,9 @@ func title(r result.Result) string {
 
 // gates writes a line a gate and, of a gate that did not pass, why.
 func gates(b *strings.Builder, r result.Result) {
+	if !slices.ContainsFunc(gate.Order(), func(id gate.ID) bool { return r.Gates[id].Outcome != gate.Skipped }) {
+		return // none was reached
+	}
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, id := range gate.Order() {
 		f := r.Gates[id]

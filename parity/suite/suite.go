@@ -64,7 +64,7 @@ func (s *Suite) begin(cell Cell) *verification {
 
 // run goes through the arms. It ends early, without an error, where a gate that failed leaves nothing to compare with.
 func (v *verification) run(ctx context.Context) error {
-	if err := v.record(ctx); err != nil || v.failed(gate.SameRecording) {
+	if err := v.record(ctx, true); err != nil || v.failed(gate.SameRecording) {
 		return err
 	}
 	if err := v.repeat(ctx); err != nil || v.failed(gate.Reproduces) {
@@ -112,8 +112,8 @@ func (v *verification) judgeArm(id gate.ID, name string, f gate.Finding) {
 
 func (v *verification) failed(id gate.ID) bool { return v.result.Gates[id].Outcome == gate.Failed }
 
-// record makes the recording and judges SAME-RECORDING.
-func (v *verification) record(ctx context.Context) error {
+// record makes the recording, and if it is asked to, records again and judges SAME-RECORDING.
+func (v *verification) record(ctx context.Context, again bool) error {
 	v.progress("recording")
 	a, err := v.suite.Start.Reference(ctx)
 	if err != nil {
@@ -141,12 +141,15 @@ func (v *verification) record(ctx context.Context) error {
 	if v.result.Digests.Inputs, err = v.recorded.inputDigests(v.probes); err != nil {
 		return err
 	}
+	if err := v.keepRecorded(); err != nil || !again {
+		return err
+	}
 	finding, err := r.again(ctx)
 	if err != nil {
 		return err
 	}
 	v.judge(gate.SameRecording, finding)
-	return v.keepRecorded()
+	return nil
 }
 
 // fillIn puts the family's own size, task and image size into the result.

@@ -139,7 +139,8 @@ func TestCulprit(t *testing.T) {
 		t.Errorf("bits %+v", c.Bits)
 	}
 	if len(c.Operands) != 2 || c.Operands[0].From != "operation 0, aten::relu" || c.Operands[0].Reference == "" ||
-		c.Operands[0].Reference != c.Operands[0].Native || c.Operands[1].From != "parameter weight" {
+		c.Operands[0].Reference != c.Operands[0].Native || c.Operands[1].From != "parameter weight" ||
+		len(c.Operands[1].Reference) != 64 {
 		t.Errorf("operands %+v", c.Operands)
 	}
 	want := "parity trace fake --size s --task classify --imgsz 8 --batch 1 --precision fp32 --profile exact-1 --seed 0 --device cuda:0 --probe noise"

@@ -18,7 +18,7 @@ type Timing struct {
 }
 
 // DefaultTiming measures about two seconds of each arm.
-func DefaultTiming() Timing { return Timing{Warmup: 20, WarmupFew: 1, Seconds: 2, Min: 5, Max: 200} }
+func DefaultTiming() Timing { return Timing{Warmup: 20, WarmupFew: 1, Seconds: 2, Min: 3, Max: 200} }
 
 // measure times an arm that is ready. A first measurement of one step says how many are affordable.
 func (t Timing) measure(ctx context.Context, s *session) (result.Timing, error) {

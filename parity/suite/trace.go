@@ -7,8 +7,10 @@ import (
 
 	"samebits/bridge/arm"
 	"samebits/bridge/diag"
+	"samebits/bridge/digest"
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
+	"samebits/bridge/tensor/safetensors"
 	"samebits/parity/compare"
 	"samebits/parity/gate"
 )
@@ -28,8 +30,8 @@ type Culprit struct {
 	Bits      *compare.Figures `json:"bits,omitempty"`
 }
 
-// Operand is a tensor that the operation took, as each side had it. Digests are empty for weights and for tensors that a
-// side never made.
+// Operand is a tensor that the operation took, as each side had it. A digest is empty if the side never made that tensor;
+// of inputs and weights it names the whole storage, which both sides were given.
 type Operand struct {
 	Argument  string `json:"argument"`
 	Value     string `json:"value"` // dtype and sizes
@@ -80,11 +82,11 @@ func (v *verification) trace(ctx context.Context, probe string) (*Culprit, error
 		return nil, err
 	}
 	defer engine.arm.Stop()
-	return compareTraces(ctx, v.recorded.Recording, eager, engine, probe)
+	return v.compareTraces(ctx, eager, engine, probe)
 }
 
-func compareTraces(ctx context.Context, rec *recording.Recording, eager, engine *session, probe string) (*Culprit, error) {
-	bank := eager.bankOf(probe)
+func (v *verification) compareTraces(ctx context.Context, eager, engine *session, probe string) (*Culprit, error) {
+	bank, rec := eager.bankOf(probe), v.recorded.Recording
 	var traces [2][]arm.OperationTrace
 	for i, s := range []*session{eager, engine} {
 		reply, err := s.arm.Trace(ctx, arm.TraceRequest{InputBank: bank})
@@ -102,37 +104,56 @@ func compareTraces(ctx context.Context, rec *recording.Recording, eager, engine 
 			if want[j] == got[j] || want[j] == "" || got[j] == "" {
 				continue
 			}
-			c := describe(rec, traces, i, j)
-			c.Probe = probe
-			bits, err := fetch(ctx, rec, eager, engine, bank, i, j)
-			c.Bits = bits
+			c, err := v.culprit(traces, probe, i, j)
+			if err != nil {
+				return nil, err
+			}
+			c.Bits, err = fetch(ctx, rec, eager, engine, bank, i, j)
 			return c, err
 		}
 	}
 	return nil, nil
 }
 
-// describe says what the operation is and what it was given.
-func describe(rec *recording.Recording, traces [2][]arm.OperationTrace, at, result int) *Culprit {
+// culprit says what the operation is and what it was given.
+func (v *verification) culprit(traces [2][]arm.OperationTrace, probe string, at, result int) (*Culprit, error) {
+	rec := v.recorded.Recording
+	weights, err := safetensors.Decode(v.recorded.Weights)
+	if err != nil {
+		return nil, err
+	}
 	o := &rec.Operations[at]
-	c := &Culprit{Operation: at, Of: len(rec.Operations), Result: result, Signature: rec.Signature(o), Module: o.Module,
+	c := &Culprit{Probe: probe, Operation: at, Of: len(rec.Operations), Result: result, Signature: rec.Signature(o), Module: o.Module,
 		Source: o.Source, Reference: traces[0][at].Digests[result], Native: traces[1][at].Digests[result], Operands: []Operand{}}
 	for i := range o.Arguments {
 		for _, value := range recording.Values(o.Arguments[i:i+1], nil) {
 			operand := Operand{Argument: o.Arguments[i].Name, Value: rec.Values[value].String()}
-			storage := rec.Storages[rec.Values[value].Storage]
-			operand.From = fmt.Sprintf("%v %s", storage.Role, storage.Name)
-			for before := at - 1; before >= 0; before-- {
-				if j := slices.Index(recording.Values(rec.Operations[before].Results, nil), value); j >= 0 {
-					operand.From = fmt.Sprintf("operation %d, %s", before, rec.Operations[before].Name)
-					operand.Reference, operand.Native = digestAt(traces[0][before], j), digestAt(traces[1][before], j)
-					break
+			if before, j := producer(rec, at, value); before >= 0 {
+				operand.From = fmt.Sprintf("operation %d, %s", before, rec.Operations[before].Name)
+				operand.Reference, operand.Native = digestAt(traces[0][before], j), digestAt(traces[1][before], j)
+			} else {
+				storage := rec.Storages[rec.Values[value].Storage]
+				operand.From = fmt.Sprintf("%v %s", storage.Role, storage.Name)
+				operand.Reference = v.result.Digests.Inputs[probe][storage.Name]
+				if w, ok := weights.Get(storage.Name); ok && storage.Role.Weight() {
+					operand.Reference = digest.Tensor(w.Spec, w.Data)
 				}
+				operand.Native = operand.Reference
 			}
 			c.Operands = append(c.Operands, operand)
 		}
 	}
-	return c
+	return c, nil
+}
+
+// producer finds the last operation before at that gave a value, and the value's place among its results; -1 if none did.
+func producer(rec *recording.Recording, at, value int) (operation, result int) {
+	for before := at - 1; before >= 0; before-- {
+		if j := slices.Index(recording.Values(rec.Operations[before].Results, nil), value); j >= 0 {
+			return before, j
+		}
+	}
+	return -1, -1
 }
 
 func digestAt(t arm.OperationTrace, i int) string {
@@ -168,7 +189,7 @@ func (s *Suite) Trace(ctx context.Context, cell Cell, probe string) (*Culprit, e
 	if !slices.Contains(v.probes, probe) {
 		return nil, diag.New("UNKNOWN_PROBE", "", "no probe %q; there are %v", probe, v.probes)
 	}
-	if err := v.record(ctx); err != nil {
+	if err := v.record(ctx, false); err != nil {
 		return nil, err
 	}
 	v.progress("tracing")

@@ -45,6 +45,7 @@ type Faults struct {
 	OtherShape       bool                   // native gives other outputs
 	Refuses          error                  // by native's Load
 	Crash            error                  // by native's Step
+	Dead             error                  // at the start of the reference
 }
 
 // Starter is a suite.Starter of fakes.
@@ -66,7 +67,12 @@ func (s *Starter) start(kind string) *fakeArm {
 }
 
 // Reference implements suite.Starter.
-func (s *Starter) Reference(context.Context) (suite.Arm, error) { return s.start("reference"), nil }
+func (s *Starter) Reference(context.Context) (suite.Arm, error) {
+	if s.Dead != nil {
+		return nil, s.Dead
+	}
+	return s.start("reference"), nil
+}
 
 // Native implements suite.Starter.
 func (s *Starter) Native(_ context.Context, reference []recording.Setting) (suite.Arm, error) {
