@@ -71,6 +71,9 @@ class ReferenceArm(Arm):
         if request.arm not in ARMS:
             known = f"known: {', '.join(ARMS)}"
             raise ProblemError(Problem("UNKNOWN_ARM", f"no arm is named {request.arm!r}", "arm", known))
+        if request.mode not in ("", "predict"):
+            problem = Problem("UNKNOWN_MODE", f"this plugin does not {request.mode}", "mode", "known: predict")
+            raise ProblemError(problem, Kind.UNIMPLEMENTED)
         chosen = profile.find(request.profile)
         if request.arm == GRAPH and not request.device.startswith("cuda"):
             detail = "build it on cuda:N, or take reference-eager"

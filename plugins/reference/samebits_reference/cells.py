@@ -70,7 +70,7 @@ CELLS: tuple[Cell, ...] = (
     Cell("classify", "siglip2", "LibreSigLIP2", "b16", 256, 256, only=256, construct="own-state"),
     Cell("classify", "dinov2", "LibreDINOv2", "n", 644, 224, 14),
     Cell("semantic", "dinov2", "LibreDINOv2", "n", 644, 518, 14),
-    Cell("semantic", "eomt", "LibreEoMT", "s", 512, 512, 16),
+    Cell("semantic", "eomt", "LibreEoMT", "s", 512, 512, only=512),
     Cell("semantic", "segformer", "LibreSegformer", "b0", 640, 512, 32),
     Cell("semantic", "pidnet", "LibrePIDNet", "s", 640, 1024, 64),
     Cell("semantic", "lingbotvision", "LibreLingBotVision", "s", 640, 512, 16),

@@ -22,6 +22,7 @@ FRESH = "none: fresh weights of torch.manual_seed(seed)"
 TEXT = (
     "parameters drawn as 20-bit integers from one CPU generator seeded with seed+1, in module order, scaled in float64: "
     "weights uniform with variance 2.1/fan_in, or 0.5/fan_in where the layer has a bias; biases +-0.5; "
+    "weights and bias of a layer with one output not negative; "
     "normalisation weight 0.5..1.5, bias +-2 (+-0.5 without running statistics), running mean +-0.5, running variance "
     "0.5..2; embeddings and tokens +-0.5; constant-filled parameters 0.5..1 times a sign; summed branches damped: {damped}"
 )
@@ -29,12 +30,16 @@ TEXT = (
 _STEPS = 1 << 20
 
 # Normalisations that end one of several branches that are added: pattern of the module's path, factor on weight and bias.
+_YOLO9 = {r"\.conv[12]\.bn$": 0.7, r"\.m\.\d+\.cv2\.bn$": 0.5}
 DAMPED: Mapping[str, Mapping[str, float]] = {
+    "mobilenetv4": {r"\.pw_proj\.bn$": 0.5},
     "resnet": {r"layer\d+\.\d+\.bn[23]$": 0.5},
-    "yolo9": {r"\.conv[12]\.bn$": 0.7, r"\.m\.\d+\.cv2\.bn$": 0.5},
+    "yolo9": _YOLO9,
+    "yolo9_e2e": _YOLO9,
+    "yolo9_p2": _YOLO9,
+    "yolonas": {r"\.branch_3x3\.bn$": 0.5, r"\.post_bn$": 0.6},
+    "zipdepth": {r"\.branch_[13]x[13]\.1$": 0.6},
 }
-for _alike in ("yolo9_p2", "yolo9_e2e"):
-    DAMPED = {**DAMPED, _alike: DAMPED["yolo9"]}
 
 
 def season(module: nn.Module, family: str, seed: int) -> str:
@@ -77,10 +82,12 @@ def _ranges(part: nn.Module, factor: float) -> Iterator[tuple[torch.Tensor, floa
             continue  # a temperature
         elif name == "weight" and tensor.dim() >= 2 and not isinstance(part, nn.Embedding):
             reach = math.sqrt(3 * (0.5 if has_bias else 2.1) / _fan_in(part, tensor))
-            yield tensor, -reach, reach
+            yield tensor, 0.0 if tensor.shape[0] == 1 else -reach, reach
         elif name.endswith("weight") and tensor.dim() >= 2 and not isinstance(part, nn.Embedding):
             reach = math.sqrt(3 * 0.5 / tensor[0].numel())  # in_proj_weight
             yield tensor, -reach, reach
+        elif name == "bias" and tensor.numel() == 1:
+            yield tensor, 0.0, 0.5  # a depth must survive the ReLU behind it
         elif name.endswith("bias") or not bool((tensor == tensor.flatten()[0]).all()):
             yield tensor, -0.5, 0.5
         else:
