@@ -18,7 +18,7 @@ func main() {
 		<-ctx.Done()
 		stop() // a second interrupt ends the program at once; the plugins see that and end, too
 	}()
-	a := &app{out: os.Stdout, err: os.Stderr, terminal: term.IsTerminal(int(os.Stderr.Fd())), backend: findPlugins}
+	a := &app{out: os.Stdout, err: os.Stderr, terminal: hasWidth(os.Stderr), backend: findPlugins}
 	os.Exit(a.run(ctx, os.Args[1:]))
 }
 
@@ -32,4 +32,10 @@ func (a *app) run(ctx context.Context, args []string) int {
 		fmt.Fprintf(a.err, "parity: %v\n", err)
 	}
 	return status
+}
+
+// hasWidth reports whether f is a terminal that a bar can be drawn on: some have no columns.
+func hasWidth(f *os.File) bool {
+	width, _, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0
 }
