@@ -12,11 +12,11 @@ import (
 	"samebits/bridge/recording"
 	"samebits/bridge/serve"
 	"samebits/bridge/tensor"
-	"samebits/bridge/tensor/safetensors"
 	"samebits/native/device"
 	"samebits/native/devices"
 	"samebits/native/engine"
 	"samebits/native/plan"
+	"samebits/plugins/internal/nativearm"
 )
 
 // predictor is the native engine as an arm: native-eager or native-graph.
@@ -54,11 +54,11 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 		return arm.LoadReply{}, diag.New("UNKNOWN_ARM", "arm", "the predictor is no %q; it is %s and %s",
 			request.Arm, arm.NativeEager, arm.NativeGraph)
 	}
-	options, err := planOptions(request.Options)
+	options, err := nativearm.PlanOptions(request.Options)
 	if err != nil {
 		return arm.LoadReply{}, err
 	}
-	r, weights, err := decode(memory, request)
+	r, weights, err := nativearm.Decode(memory, request)
 	if err != nil {
 		return arm.LoadReply{}, err
 	}
@@ -71,7 +71,7 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 	p.drop()
 	model, err := engine.Load(p.device, r, weights, engine.Options{Plan: options})
 	if err != nil {
-		return arm.LoadReply{}, memoryError(err)
+		return arm.LoadReply{}, nativearm.MemoryError(err)
 	}
 	p.model, p.recording, p.weights, p.options = model, r, weights, options
 	p.stats = arm.Stats{}
@@ -79,55 +79,6 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 		Inputs: model.Inputs, Outputs: model.Outputs, RecordingDigest: r.Digest,
 		ArenaBytes: model.Plan().ArenaBytes, PeakBytes: model.PeakBytes(),
 	}, nil
-}
-
-// decode reads and checks what the host placed in shared memory. The recording is decoded into memory of our own;
-// weights stay where they are until the engine has copied them to the device.
-func decode(memory *serve.Memory, request arm.LoadRequest) (*recording.Recording, engine.Weights, error) {
-	raw, err := memory.Bytes(request.Recording)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := recording.Decode(raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	raw, err = memory.Bytes(request.Weights)
-	if err != nil {
-		return nil, nil, err
-	}
-	file, err := safetensors.Decode(raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := recording.CheckWeights(r, file); err != nil {
-		return nil, nil, err
-	}
-	return r, func(name string) ([]byte, bool) {
-		t, ok := file.Get(name)
-		if !ok {
-			return nil, false
-		}
-		return t.Data, true
-	}, nil
-}
-
-func planOptions(settings []recording.Setting) (plan.Options, error) {
-	var options plan.Options
-	for i, s := range settings {
-		switch s.Key + "=" + s.Value {
-		case "hoist=off":
-			options.NoHoist = true
-		case "hoist=on", "lanes=on", "keep=needed":
-		case "lanes=off":
-			options.OneLane = true
-		case "keep=all":
-			options.KeepAll = true
-		default:
-			return options, diag.New("UNKNOWN_OPTION", fmt.Sprintf("options[%d]", i), "no option %s=%s; there are hoist, lanes (on, off) and keep (needed, all)", s.Key, s.Value)
-		}
-	}
-	return options, nil
 }
 
 // open opens the device, or keeps it if it is the one at hand.
@@ -162,11 +113,11 @@ func (p *predictor) Prepare(_ context.Context, memory *serve.Memory, request arm
 	if p.model == nil {
 		return arm.PrepareReply{}, fmt.Errorf("prepare before load: %w", arm.ErrWrongOrder)
 	}
-	inputs, err := resolve(memory, "inputs", request.Inputs, p.model.Inputs)
+	inputs, err := nativearm.Resolve(memory, "inputs", request.Inputs, p.model.Inputs)
 	if err != nil {
 		return arm.PrepareReply{}, err
 	}
-	outputs, err := resolve(memory, "outputs", request.Outputs, p.model.Outputs)
+	outputs, err := nativearm.Resolve(memory, "outputs", request.Outputs, p.model.Outputs)
 	if err != nil {
 		return arm.PrepareReply{}, err
 	}
@@ -183,50 +134,13 @@ func (p *predictor) Prepare(_ context.Context, memory *serve.Memory, request arm
 		}
 		nodes, err := p.model.Capture()
 		if err != nil {
-			return arm.PrepareReply{}, memoryError(err)
+			return arm.PrepareReply{}, nativearm.MemoryError(err)
 		}
 		reply.Captured, reply.Nodes = true, int64(nodes)
 	}
 	p.graph = request.CUDAGraph
 	p.stats.PeakBytes = max(p.stats.PeakBytes, p.device.Peak())
 	return reply, nil
-}
-
-// resolve checks banks against what the model takes or gives, and finds their bytes once for all steps.
-func resolve(memory *serve.Memory, what string, banks []arm.Bank, specs []tensor.Spec) ([][][]byte, error) {
-	var problems diag.Problems
-	out := make([][][]byte, len(banks))
-	for b, bank := range banks {
-		if len(bank) != len(specs) {
-			problems.Add("WRONG_BANK", fmt.Sprintf("%s[%d]", what, b), "%d tensors, the recording has %d", len(bank), len(specs))
-			continue
-		}
-		for i, placed := range bank {
-			path, want := fmt.Sprintf("%s[%d].%s", what, b, placed.Name), specs[i]
-			if placed.Name != want.Name || placed.DType != want.DType || !equal(placed.Sizes, want.Sizes) {
-				problems.Add("WRONG_TENSOR", path, "%s%v, the recording has %s %s%v", placed.DType, placed.Sizes, want.Name, want.DType, want.Sizes)
-				continue
-			}
-			data, err := memory.Tensor(placed)
-			if err != nil {
-				return nil, err
-			}
-			out[b] = append(out[b], data)
-		}
-	}
-	return out, problems.Err()
-}
-
-func equal(a, b []int64) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func (p *predictor) write(bank int) error {
@@ -278,28 +192,9 @@ func (p *predictor) Disturb(_ context.Context, request arm.DisturbRequest) error
 		}
 	}
 	if request.Churn {
-		return churn(p.device)
+		return nativearm.Churn(p.device)
 	}
 	return nil
-}
-
-func churn(d device.Device) (err error) {
-	var held []device.Memory
-	for size := int64(1 << 10); size <= 64<<20; size *= 3 {
-		m, allocErr := d.Alloc(size)
-		if allocErr != nil {
-			err = allocErr
-			break
-		}
-		held = append(held, m)
-		if err = m.Fill(0, m.Bytes(), 0xA5); err != nil {
-			break
-		}
-	}
-	for _, m := range held {
-		err = errors.Join(err, m.Free())
-	}
-	return err
 }
 
 func (p *predictor) Trace(_ context.Context, memory *serve.Memory, request arm.TraceRequest) (reply arm.TraceReply, err error) {
@@ -308,7 +203,7 @@ func (p *predictor) Trace(_ context.Context, memory *serve.Memory, request arm.T
 	}
 	model, err := engine.Load(p.device, p.recording, p.weights, engine.Options{Plan: plan.Options{KeepAll: true}})
 	if err != nil {
-		return reply, memoryError(err)
+		return reply, nativearm.MemoryError(err)
 	}
 	defer func() { err = errors.Join(err, model.Close()) }()
 	for i, data := range p.inputs[request.InputBank] {
@@ -376,16 +271,4 @@ func (p *predictor) Close() error {
 		return nil
 	}
 	return p.device.Close()
-}
-
-// memoryError gives an out-of-memory problem the status of one.
-func memoryError(err error) error {
-	if problems, ok := diag.Of(err); ok {
-		for _, found := range problems {
-			if found.Reason == "OUT_OF_MEMORY" {
-				return errors.Join(arm.ErrOutOfMemory, err)
-			}
-		}
-	}
-	return err
 }

@@ -1,0 +1,58 @@
+package nativearm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"samebits/bridge/arm"
+	"samebits/bridge/diag"
+	"samebits/bridge/serve"
+	"samebits/bridge/tensor"
+	"samebits/native/device"
+)
+
+// Resolve checks banks against what the model takes or gives, and finds their bytes once for all steps.
+func Resolve(memory *serve.Memory, what string, banks []arm.Bank, specs []tensor.Spec) ([][][]byte, error) {
+	var problems diag.Problems
+	out := make([][][]byte, len(banks))
+	for b, bank := range banks {
+		if len(bank) != len(specs) {
+			problems.Add("WRONG_BANK", fmt.Sprintf("%s[%d]", what, b), "%d tensors, the recording has %d", len(bank), len(specs))
+			continue
+		}
+		for i, placed := range bank {
+			path, want := fmt.Sprintf("%s[%d].%s", what, b, placed.Name), specs[i]
+			if placed.Name != want.Name || placed.DType != want.DType || !slices.Equal(placed.Sizes, want.Sizes) {
+				problems.Add("WRONG_TENSOR", path, "%s%v, the recording has %s %s%v", placed.DType, placed.Sizes, want.Name, want.DType, want.Sizes)
+				continue
+			}
+			data, err := memory.Tensor(placed)
+			if err != nil {
+				return nil, err
+			}
+			out[b] = append(out[b], data)
+		}
+	}
+	return out, problems.Err()
+}
+
+// Churn takes and frees memory of many sizes, as an unkind program would.
+func Churn(d device.Device) (err error) {
+	var held []device.Memory
+	for size := int64(1 << 10); size <= 64<<20; size *= 3 {
+		m, allocErr := d.Alloc(size)
+		if allocErr != nil {
+			err = allocErr
+			break
+		}
+		held = append(held, m)
+		if err = m.Fill(0, m.Bytes(), 0xA5); err != nil {
+			break
+		}
+	}
+	for _, m := range held {
+		err = errors.Join(err, m.Free())
+	}
+	return err
+}
