@@ -62,6 +62,18 @@ func TestLinear(t *testing.T) {
 					if at := differs(want, got); at != "" {
 						t.Errorf("%v: %s", dev.Environment()[5], at)
 					}
+					// Without a bias it is a linear layer whose bias is zero, but for the sign of zeros.
+					zero := bias
+					zero.data = make([]byte, len(bias.data))
+					linear := runCommand(t, dev, []view{a, b, zero, want}, func(p []device.Tensor) device.Command {
+						return &device.Linear{A: p[0], B: p[1], Bias: p[2], D: p[3]}
+					})
+					matmul := runCommand(t, dev, []view{a, b, want}, func(p []device.Tensor) device.Command {
+						return &device.Matmul{A: p[0], B: p[1], D: p[2]}
+					})
+					if at := differs(linear, matmul); at != "" {
+						t.Errorf("%v: matmul: %s", dev.Environment()[5], at)
+					}
 				}
 			})
 		}

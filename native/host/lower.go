@@ -76,6 +76,10 @@ func (p *program) lower(list []device.Command, resolve device.Resolve) error {
 			to.kind = C.SB_CONVOLUTION
 			p.names[i] = "linear"
 			l.linear(c, (*C.struct_sb_convolution)(body))
+		case *device.Matmul:
+			to.kind = C.SB_CONVOLUTION
+			p.names[i] = "matmul"
+			l.matmul(c.A, c.B, c.D, (*C.struct_sb_convolution)(body))
 		case *device.BatchNorm:
 			to.kind = C.SB_BATCH_NORM
 			p.names[i] = "batch norm"

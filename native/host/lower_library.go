@@ -65,6 +65,10 @@ func spatial(sizes []int64, fill int64) []int64 {
 }
 
 func (l *lowering) convolution(c *device.Convolution, to *C.struct_sb_convolution) {
+	if c.Direction != device.Forward {
+		l.problem("UNSUPPORTED", "the host device has no backward convolution")
+		return
+	}
 	code, ok := l.sameType(c.X, c.W, c.Y)
 	if !ok {
 		return
@@ -142,31 +146,39 @@ func (l *lowering) place(to *C.struct_sb_convolution, x, w, y device.Tensor) {
 	l.packed = max(l.packed, size*int64(to.groups*to.co*to.ci*to.kh*to.kw))
 }
 
-// linear is a convolution by 1x1 whose image is b: one row of n pixels with k channels.
+// linear is a matrix product with a bias.
 func (l *lowering) linear(c *device.Linear, to *C.struct_sb_convolution) {
-	code, ok := l.sameType(c.A, c.B, c.Bias, c.D)
-	if !ok || !l.geometry("a", c.A, 2) || !l.geometry("b", c.B, 2) || !l.geometry("bias", c.Bias, 1) || !l.geometry("d", c.D, 2) {
+	if _, ok := l.sameType(c.A, c.Bias); !ok || !l.geometry("bias", c.Bias, 1) || !l.matmul(c.A, c.B, c.D, to) {
 		return
 	}
-	m, k, n := c.A.Sizes[0], c.A.Sizes[1], c.B.Sizes[1]
-	if c.B.Sizes[0] != k || c.D.Sizes[0] != m || c.D.Sizes[1] != n || c.Bias.Sizes[0] != n || k < 1 {
-		l.problem("BAD_SHAPE", "a %v, b %v, bias %v and d %v do not fit", c.A.Sizes, c.B.Sizes, c.Bias.Sizes, c.D.Sizes)
+	if n := c.D.Sizes[1]; c.Bias.Sizes[0] != n || (n > 1 && c.Bias.Strides[0] != 1) {
+		l.problem("BAD_SHAPE", "bias %v with strides %v, wanted %d contiguous elements", c.Bias.Sizes, c.Bias.Strides, n)
 		return
 	}
-	if n > 1 && c.Bias.Strides[0] != 1 {
-		l.problem("UNSUPPORTED", "a bias with stride %d", c.Bias.Strides[0])
-		return
+	to.bias = l.tensorAddress("bias", c.Bias)
+}
+
+// matmul is a convolution by 1x1 whose image is b: one row of n pixels with k channels.
+func (l *lowering) matmul(a, b, d device.Tensor, to *C.struct_sb_convolution) bool {
+	code, ok := l.sameType(a, b, d)
+	if !ok || !l.geometry("a", a, 2) || !l.geometry("b", b, 2) || !l.geometry("d", d, 2) {
+		return false
+	}
+	m, k, n := a.Sizes[0], a.Sizes[1], b.Sizes[1]
+	if b.Sizes[0] != k || d.Sizes[0] != m || d.Sizes[1] != n || k < 1 {
+		l.problem("BAD_SHAPE", "a %v, b %v and d %v do not fit", a.Sizes, b.Sizes, d.Sizes)
+		return false
 	}
 	one := C.int64_t(1)
 	*to = C.struct_sb_convolution{
 		_type: code, n: one, groups: one, ci: C.int64_t(k), co: C.int64_t(m), h: one, wd: C.int64_t(n), oh: one, ow: C.int64_t(n),
 		kh: one, kw: one, sy: one, sx: one, dy: one, dx: one,
-		xs: strides([]int64{0, c.B.Strides[0], 0, c.B.Strides[1]}),
-		ws: strides([]int64{c.A.Strides[0], c.A.Strides[1], 0, 0}),
-		ys: strides([]int64{0, c.D.Strides[0], 0, c.D.Strides[1]}),
+		xs: strides([]int64{0, b.Strides[0], 0, b.Strides[1]}),
+		ws: strides([]int64{a.Strides[0], a.Strides[1], 0, 0}),
+		ys: strides([]int64{0, d.Strides[0], 0, d.Strides[1]}),
 	}
-	l.place(to, c.B, c.A, c.D)
-	to.bias = l.tensorAddress("bias", c.Bias)
+	l.place(to, b, a, d)
+	return true
 }
 
 func (l *lowering) batchNorm(c *device.BatchNorm, to *C.struct_sb_batch_norm) {

@@ -23,11 +23,13 @@ type program struct {
 	workspace int64
 	names     []string // of commands, for errors
 	choices   []string
+	whole     bool  // the list runs whole or not at all
 	failed    error // the first failure; the program does nothing after it
 }
 
-// Prepare resolves a launch list. It gives every problem of the list in one error.
-func (d *Device) Prepare(list []device.Command, resolve device.Resolve, _ device.Options) (device.Program, error) {
+// Prepare resolves a launch list. It gives every problem of the list in one error. Of the options it needs none: results
+// are always deterministic and never TF32, and a schedule's lanes run one after the other, each command on all threads.
+func (d *Device) Prepare(list []device.Command, resolve device.Resolve, o device.Options) (device.Program, error) {
 	d.mutex.Lock()
 	if d.closed {
 		d.mutex.Unlock()
@@ -35,7 +37,7 @@ func (d *Device) Prepare(list []device.Command, resolve device.Resolve, _ device
 	}
 	d.programs++
 	d.mutex.Unlock()
-	p := &program{device: d}
+	p := &program{device: d, whole: o.Schedule != nil}
 	if err := p.lower(list, resolve); err != nil {
 		return nil, joinErrors(err, p.Close())
 	}
@@ -55,6 +57,9 @@ func (p *program) Run(from, to int) error {
 	}
 	if from < 0 || to < from || to > len(p.names) {
 		return fmt.Errorf("host: cannot run commands %d to %d of %d", from, to, len(p.names))
+	}
+	if p.whole && to-from != 0 && to-from != len(p.names) {
+		return fmt.Errorf("host: a program with a schedule runs its whole list, not commands %d to %d of %d", from, to, len(p.names))
 	}
 	return p.walk(p.list, from, to)
 }

@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) device.Device) {
 		{"program/copy-fill", programCopyFill},
 		{"program/empty", programEmpty},
 		{"program/two", programTwo},
+		{"program/schedule", programSchedule},
 		{"graph/replay", graphReplay},
 		{"graph/follows-memory", graphFollowsMemory},
 		{"graph/capture-runs-nothing", graphCaptureRunsNothing},

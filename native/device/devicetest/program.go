@@ -74,6 +74,41 @@ func programTwo(t *testing.T, b *bench) {
 	}
 }
 
+// Lanes change nothing but the time; a program that has them runs whole or not at all.
+func programSchedule(t *testing.T, b *bench) {
+	const n = 1000
+	ys, xs, want := axpy(n)
+	y, x := storage(b, ys), storage(b, xs)
+	left, right := storage(b, make([]float32, n)), storage(b, make([]float32, n))
+	list := []device.Command{
+		kernel("check_axpy_f32", 13, 96, 0, y, x, float32(3), int64(n)),
+		&device.Copy{To: left, From: y, Bytes: 4 * n},
+		&device.Copy{To: right, From: y, Bytes: 4 * n},
+		kernel("check_axpy_f32", 13, 96, 0, left, right, float32(-1), int64(n)),
+	}
+	schedule := &device.Schedule{Lanes: 2, Lane: []uint8{0, 0, 1, 0}, Waits: [][]int32{nil, nil, {0}, {2}}}
+	p, err := b.Prepare(list, b.resolve, device.Options{Schedule: schedule})
+	b.must(err)
+	b.programs = append(b.programs, p)
+	if p.Run(1, 3) == nil {
+		t.Errorf("ran a part of a program with a schedule")
+	}
+	check := func(how string) {
+		b.must(p.Wait())
+		if !slices.Equal(read[float32](b, right, n), want) || !slices.Equal(read[float32](b, left, n), make([]float32, n)) {
+			t.Errorf("%s: wrong results", how)
+		}
+	}
+	b.must(p.Run(0, len(list)))
+	check("eager")
+	_, err = p.Capture()
+	b.must(err)
+	b.must(b.storages[y.Storage].Write(0, rawFloats(ys)))
+	b.must(b.storages[right.Storage].Fill(0, 4*n, 0xff))
+	b.must(p.Replay())
+	check("replay")
+}
+
 func graphReplay(t *testing.T, b *bench) {
 	const n = 5000
 	ys, xs, want := axpy(n)
