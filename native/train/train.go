@@ -207,23 +207,34 @@ func (t *Trainer) add(r *recording.Recording, keepState bool) (*Shape, error) {
 // start sets what no weights file holds.
 func (t *Trainer) start() error {
 	for _, s := range t.specs {
-		kind, name, _ := strings.Cut(s.Name, ".")
-		data := make([]byte, s.Bytes())
-		switch kind {
-		case "momentum": // -0: the first step then leaves the gradient itself, as PyTorch does
-			for i := 3; i < len(data); i += 4 {
-				data[i] = 0x80
-			}
-		case "ema":
-			from := "param." + name
-			if _, _, ok := t.state.Layout.Find(from); !ok {
-				from = "buffer." + name
-			}
-			if err := t.state.Read(from, data); err != nil {
-				return err
-			}
-		default:
+		name, ok := strings.CutPrefix(s.Name, "ema.")
+		if !ok {
 			continue
+		}
+		from := "param." + name
+		if _, _, ok := t.state.Layout.Find(from); !ok {
+			from = "buffer." + name
+		}
+		data := make([]byte, s.Bytes())
+		if err := t.state.Read(from, data); err != nil {
+			return err
+		}
+		if err := t.state.Write(s.Name, data); err != nil {
+			return err
+		}
+	}
+	return t.noMomentum()
+}
+
+// noMomentum sets momentum to -0: the first step then leaves the gradient itself there, as PyTorch does.
+func (t *Trainer) noMomentum() error {
+	for _, s := range t.specs {
+		if !strings.HasPrefix(s.Name, "momentum.") {
+			continue
+		}
+		data := make([]byte, s.Bytes())
+		for i := 3; i < len(data); i += 4 {
+			data[i] = 0x80
 		}
 		if err := t.state.Write(s.Name, data); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -20,6 +21,9 @@ import (
 func Encode(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	order, header, err := layout(tensors, metadata)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkData(order); err != nil {
 		return nil, err
 	}
 	size := len(header)
@@ -36,6 +40,9 @@ func Encode(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 // WriteFile writes a file that is there whole or not at all.
 func WriteFile(path string, tensors []Tensor, metadata map[string]string) error {
 	order, header, err := layout(tensors, metadata)
+	if err == nil {
+		err = checkData(order)
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -50,6 +57,28 @@ func WriteFile(path string, tensors []Tensor, metadata map[string]string) error 
 		}
 		return nil
 	})
+}
+
+// Size is the size of the file that Encode makes of tensors with these specs.
+func Size(specs []tensor.Spec, metadata map[string]string) (int64, error) {
+	tensors := make([]Tensor, len(specs))
+	size := int64(0)
+	for i, spec := range specs {
+		tensors[i].Spec = spec
+		size += spec.Bytes()
+	}
+	_, header, err := layout(tensors, metadata)
+	return size + int64(len(header)), err
+}
+
+// checkData makes sure that every tensor has all of its bytes.
+func checkData(tensors []Tensor) error {
+	for _, t := range tensors {
+		if t.Bytes() != int64(len(t.Data)) {
+			return fmt.Errorf("tensor %q: %d bytes are no %s%v", t.Name, len(t.Data), t.DType, t.Sizes)
+		}
+	}
+	return nil
 }
 
 // layout sorts the tensors as they will be written and makes all that stands before their data.
@@ -82,8 +111,8 @@ func layout(tensors []Tensor, metadata map[string]string) ([]Tensor, []byte, err
 			return nil, nil, fmt.Errorf("tensor name %q is taken or not UTF-8", t.Name)
 		}
 		names[t.Name] = true
-		if size, ok := byteSize(t.Sizes, t.DType); !t.DType.Valid() || !ok || size != uint64(len(t.Data)) {
-			return nil, nil, fmt.Errorf("tensor %q: %d bytes are no %s%v", t.Name, len(t.Data), t.DType, t.Sizes)
+		if size, ok := byteSize(t.Sizes, t.DType); !t.DType.Valid() || !ok || size > math.MaxInt64 {
+			return nil, nil, fmt.Errorf("tensor %q: there is no %s%v", t.Name, t.DType, t.Sizes)
 		}
 		w.comma(i + len(metadata))
 		w.text(t.Name)
@@ -94,8 +123,8 @@ func layout(tensors []Tensor, metadata map[string]string) ([]Tensor, []byte, err
 			w.comma(j)
 			w.raw("%d", n)
 		}
-		w.raw(`],"data_offsets":[%d,%d]}`, at, at+int64(len(t.Data)))
-		at += int64(len(t.Data))
+		w.raw(`],"data_offsets":[%d,%d]}`, at, at+t.Bytes())
+		at += t.Bytes()
 	}
 	w.raw("}")
 	return order, w.finish(), nil

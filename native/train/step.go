@@ -1,0 +1,136 @@
+package train
+
+import (
+	"fmt"
+	"strings"
+
+	"samebits/bridge/diag"
+	"samebits/bridge/tensor"
+	"samebits/native/engine"
+	"samebits/native/plan"
+)
+
+// Shapes lists the recordings that were loaded, in their order.
+func (t *Trainer) Shapes() []*Shape { return t.shapes }
+
+// Steps is the number of finished steps, those before a restored checkpoint included.
+func (t *Trainer) Steps() int64 { return t.steps }
+
+// Groups is the number of parameter groups: Hyper has as many learning rates and weight decays.
+func (t *Trainer) Groups() int { return len(t.recipe.groups) }
+
+// State lists what outlives a step: param.X, buffer.X, momentum.X, ema.X.
+func (t *Trainer) State() []tensor.Spec { return t.specs }
+
+// ReadState copies one of State. All launched work must be done.
+func (t *Trainer) ReadState(name string, data []byte) error { return t.state.Read(name, data) }
+
+// Inputs and Outputs of the recording: images, targets; loss, grad.X.
+func (s *Shape) Inputs() []tensor.Spec  { return s.model.Inputs }
+func (s *Shape) Outputs() []tensor.Spec { return s.model.Outputs }
+
+// Model is the recording's model.
+func (s *Shape) Model() *engine.Model { return s.model }
+
+// WriteInput copies an input. Class numbers are checked: PyTorch's loss stops the GPU where one is out of range.
+func (s *Shape) WriteInput(i int, data []byte) error {
+	if spec := s.model.Inputs[i]; spec.Name == "targets" && spec.DType == tensor.Int64 {
+		if err := s.checkTargets(spec, data); err != nil {
+			return err
+		}
+	}
+	return s.model.WriteInput(i, data)
+}
+
+// ignoreIndex is the class number that PyTorch's cross entropy leaves out.
+const ignoreIndex = -100
+
+func (s *Shape) checkTargets(spec tensor.Spec, data []byte) error {
+	classes := s.classes()
+	if classes == 0 || int64(len(data)) != spec.Bytes() {
+		return nil // the size is refused where the bytes are copied
+	}
+	var problems diag.Problems
+	for i := range spec.Numel() {
+		label := int64(0)
+		for b := 7; b >= 0; b-- {
+			label = label<<8 | int64(data[i*8+int64(b)])
+		}
+		if label != ignoreIndex && (label < 0 || label >= classes) {
+			problems.Add("LABEL_OUT_OF_RANGE", fmt.Sprintf("targets[%d]", i), "class %d, the model has classes 0 to %d", label, classes-1)
+		}
+	}
+	return problems.Err()
+}
+
+// classes is the number of classes of the recorded loss, or 0 if there is no loss over classes.
+func (s *Shape) classes() int64 {
+	for i := range s.recording.Operations {
+		op := &s.recording.Operations[i]
+		if !strings.HasPrefix(op.Name, "aten::nll_loss_forward") || len(op.Arguments) == 0 {
+			continue
+		}
+		sizes := s.recording.Values[op.Arguments[0].Value].Sizes
+		return sizes[len(sizes)-1]
+	}
+	return 0
+}
+
+// SetHyper sets the hyperparameters of the next step and of those that follow.
+func (s *Shape) SetHyper(h Hyper) error {
+	groups := s.trainer.Groups()
+	var problems diag.Problems
+	if len(h.LR) != groups {
+		problems.Add("WRONG_HYPER", "hyper.lr", "%d learning rates for %d parameter groups", len(h.LR), groups)
+	}
+	if len(h.WeightDecay) != groups {
+		problems.Add("WRONG_HYPER", "hyper.weight_decay", "%d weight decays for %d parameter groups", len(h.WeightDecay), groups)
+	}
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	return s.trainer.state.Write(settingsName, h.encode(s.trainer.recipe.nesterov, nil))
+}
+
+// Capture records the step into a graph, without moving any state.
+func (s *Shape) Capture() (nodes int, err error) { return s.model.Capture() }
+
+// Run launches one eager step, without waiting.
+func (s *Shape) Run() error { return s.launched(s.model.Run()) }
+
+// Replay launches the captured step, without waiting.
+func (s *Shape) Replay() error { return s.launched(s.model.Replay()) }
+
+func (s *Shape) launched(err error) error {
+	if err == nil {
+		s.trainer.steps++
+	}
+	return err
+}
+
+// Trace runs forward, loss and backward eagerly on a copy of the state and shows every result. It moves no state.
+func (s *Shape) Trace(inputs [][]byte, see func(at engine.Result, spec tensor.Spec, data []byte) error) (err error) {
+	copied := &engine.State{}
+	model, err := engine.Load(s.trainer.device, s.recording, s.trainer.weights,
+		engine.Options{Plan: plan.Options{KeepAll: true}, State: copied})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := model.Close(); err == nil {
+			err = e
+		}
+		if e := copied.Close(); err == nil {
+			err = e
+		}
+	}()
+	if err := copied.CopyFrom(s.trainer.state); err != nil {
+		return err
+	}
+	for i, data := range inputs {
+		if err := model.WriteInput(i, data); err != nil {
+			return err
+		}
+	}
+	return model.Trace(see)
+}
