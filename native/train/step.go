@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"samebits/bridge/diag"
+	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 	"samebits/native/engine"
 	"samebits/native/plan"
@@ -28,6 +29,9 @@ func (t *Trainer) ReadState(name string, data []byte) error { return t.state.Rea
 // Inputs and Outputs of the recording: images, targets; loss, grad.X.
 func (s *Shape) Inputs() []tensor.Spec  { return s.model.Inputs }
 func (s *Shape) Outputs() []tensor.Spec { return s.model.Outputs }
+
+// Recording is what the shape runs.
+func (s *Shape) Recording() *recording.Recording { return s.recording }
 
 // Model is the recording's model.
 func (s *Shape) Model() *engine.Model { return s.model }

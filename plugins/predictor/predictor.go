@@ -219,15 +219,8 @@ func (p *predictor) Trace(_ context.Context, memory *serve.Memory, request arm.T
 	err = model.Trace(func(at engine.Result, spec tensor.Spec, data []byte) error {
 		reply.Operations[at.Operation].Digests[at.Result] = digest.Tensor(spec, data)
 		if w := request.Want; w != nil && w.Operation == at.Operation && w.Result == at.Result {
-			to, err := memory.Bytes(w.Region)
-			if err != nil {
-				return err
-			}
-			if len(to) != len(data) {
-				return diag.New("REGION", "want.region", "%d bytes for a result of %d", len(to), len(data))
-			}
-			copy(to, data)
 			reply.Wanted = spec
+			return nativearm.CopyOut(memory, w.Region, data)
 		}
 		return nil
 	})

@@ -56,3 +56,16 @@ func Churn(d device.Device) (err error) {
 	}
 	return err
 }
+
+// CopyOut copies a result to the region that a trace wants it in.
+func CopyOut(memory *serve.Memory, region arm.Region, data []byte) error {
+	to, err := memory.Bytes(region)
+	if err != nil {
+		return err
+	}
+	if len(to) != len(data) {
+		return diag.New("REGION", "want.region", "%d bytes for a result of %d", len(to), len(data))
+	}
+	copy(to, data)
+	return nil
+}
