@@ -36,14 +36,29 @@ func (w *preparation) convolution(i int, c *device.Convolution) error {
 	if err != nil {
 		return err
 	}
+	q := w.p.queue(i)
+	var e C.sb_error
+	if C.sb_queue_cudnn(q, &e) != 0 {
+		return failure(&e)
+	}
+	places, err := w.place(areaOf(c.X, at[0]), areaOf(c.W, at[1]), areaOf(c.Y, at[2]))
+	if err != nil {
+		return err
+	}
 	chosen := w.plans[key]
 	if chosen == nil {
-		if chosen, err = w.choosePlan(key, areaOf(c.X, at[0]), areaOf(c.W, at[1]), areaOf(c.Y, at[2])); err != nil {
+		if chosen, err = w.choosePlan(q, key, places); err != nil {
 			return err
 		}
 		w.plans[key] = chosen
 		w.p.plans = append(w.p.plans, chosen)
+		w.firstOn(i, key)
+	} else if w.firstOn(i, key) {
+		if err := w.run(q, chosen, places); err != nil {
+			return err
+		}
 	}
+	w.need(i, chosen.workspace)
 	w.p.choices[i] = chosen.choice
 	w.packs = append(w.packs, pendingPack{command: i, plan: chosen,
 		x: C.sb_pointer(at[0]), w: C.sb_pointer(at[1]), y: C.sb_pointer(at[2])})
@@ -51,21 +66,13 @@ func (w *preparation) convolution(i int, c *device.Convolution) error {
 }
 
 // choosePlan takes the first configuration that builds and runs: of the instant heuristic, else of the fallback list.
-func (w *preparation) choosePlan(key convolution, areas ...area) (*plan, error) {
-	var e C.sb_error
-	if C.sb_queue_cudnn(w.p.q, &e) != 0 {
-		return nil, failure(&e)
-	}
-	at, err := w.place(areas...)
-	if err != nil {
-		return nil, err
-	}
+func (w *preparation) choosePlan(q *C.sb_queue, key convolution, at []C.sb_pointer) (*plan, error) {
 	var refused []string
 	for _, mode := range []struct {
 		name  string
 		value C.int
 	}{{"instant", C.SB_HEUR_INSTANT}, {"fallback", C.SB_HEUR_FALLBACK}} {
-		chosen, why, err := w.firstOf(key, mode.name, mode.value, at)
+		chosen, why, err := w.firstOf(q, key, mode.name, mode.value, at)
 		if err != nil || chosen != nil {
 			return chosen, err
 		}
@@ -82,24 +89,24 @@ func (w *preparation) choosePlan(key convolution, areas ...area) (*plan, error) 
 	}}
 }
 
-func (w *preparation) firstOf(key convolution, name string, mode C.int, at []C.sb_pointer) (*plan, []string, error) {
+func (w *preparation) firstOf(q *C.sb_queue, key convolution, name string, mode C.int, at []C.sb_pointer) (*plan, []string, error) {
 	var (
 		e              C.sb_error
 		configs        *C.sb_configs
 		proposed, left C.int
 		description    = key.toC()
 	)
-	if C.sb_convolution_configs(w.p.q, &description, mode, &configs, &proposed, &left, &e) != 0 {
+	if C.sb_convolution_configs(q, &description, mode, &configs, &proposed, &left, &e) != 0 {
 		err := failure(&e)
 		if isLost(err) {
 			return nil, nil, err
 		}
 		return nil, []string{fmt.Sprintf("%s heuristic: %v", name, err)}, nil
 	}
-	defer C.sb_configs_free(w.p.q, configs)
+	defer C.sb_configs_free(q, configs)
 	refused := []string{}
 	for i := range int(left) {
-		chosen, err := w.try(configs, i, at)
+		chosen, err := w.try(q, configs, i, at)
 		if err == nil {
 			chosen.config = C.sb_configs_take(configs, C.int(i))
 			chosen.choice = fmt.Sprintf("%s workspace=%d %s %d of %d, %d proposed", chosen.choice, chosen.workspace, name,
@@ -119,34 +126,45 @@ func (w *preparation) firstOf(key convolution, name string, mode C.int, at []C.s
 
 // try builds a configuration's plan and runs it once. A device that is lost or full is a problem; any other error only
 // speaks against this configuration.
-func (w *preparation) try(configs *C.sb_configs, i int, at []C.sb_pointer) (*plan, error) {
+func (w *preparation) try(q *C.sb_queue, configs *C.sb_configs, i int, at []C.sb_pointer) (*plan, error) {
 	var (
 		e         C.sb_error
-		c, pack   unsafe.Pointer
+		c         unsafe.Pointer
 		workspace C.int64_t
 		tag       [C.SB_TAG]C.char
 	)
-	if C.sb_convolution_plan(w.p.q, configs, C.int(i), &c, &workspace, &tag[0], &e) != 0 {
+	if C.sb_convolution_plan(q, configs, C.int(i), &c, &workspace, &tag[0], &e) != 0 {
 		return nil, failure(&e)
 	}
-	scratch, err := w.workspace.atLeast(int64(workspace))
-	if err == nil && C.sb_convolution_pack(w.p.q, at[0], at[1], at[2], scratch, &pack, &e) != 0 {
-		err = failure(&e)
-	}
-	if err == nil {
-		if C.sb_convolution_run(w.p.q, c, pack, &e) != 0 {
-			err = failure(&e)
-		}
-		if C.sb_queue_wait(w.p.q, &e) != 0 {
-			err = failure(&e)
-		}
-		C.sb_descriptor_free(w.p.q, pack)
-	}
-	if err != nil {
-		C.sb_descriptor_free(w.p.q, c)
+	built := &plan{c: c, workspace: int64(workspace), choice: C.GoString(&tag[0])}
+	if err := w.run(q, built, at); err != nil {
+		C.sb_descriptor_free(q, c)
 		return nil, err
 	}
-	return &plan{c: c, workspace: int64(workspace), choice: C.GoString(&tag[0])}, nil
+	return built, nil
+}
+
+// run executes a plan once, on scratch memory.
+func (w *preparation) run(q *C.sb_queue, p *plan, at []C.sb_pointer) error {
+	var (
+		e    C.sb_error
+		pack unsafe.Pointer
+	)
+	scratch, err := w.workspace.atLeast(p.workspace)
+	if err != nil {
+		return err
+	}
+	if C.sb_convolution_pack(q, at[0], at[1], at[2], scratch, &pack, &e) != 0 {
+		return failure(&e)
+	}
+	defer C.sb_descriptor_free(q, pack)
+	if C.sb_convolution_run(q, p.c, pack, &e) != 0 {
+		err = failure(&e)
+	}
+	if C.sb_queue_wait(q, &e) != 0 {
+		err = failure(&e)
+	}
+	return err
 }
 
 func (w *preparation) pack(c pendingPack, workspace C.sb_pointer) error {
@@ -174,19 +192,19 @@ func (w *preparation) batchNorm(i int, b *device.BatchNorm) error {
 		return err
 	}
 	var e C.sb_error
-	if C.sb_queue_cudnn(w.p.q, &e) != 0 {
+	q := w.p.queue(i)
+	if C.sb_queue_cudnn(q, &e) != 0 {
 		return failure(&e)
 	}
 	c := key.toC()
-	if C.sb_batch_norm_open(w.p.q, &c, &e) != 0 {
+	if C.sb_batch_norm_open(q, &c, &e) != 0 {
 		return failure(&e)
 	}
-	if !w.norms[key] {
-		if err := w.tryBatchNorm(c, b, at); err != nil {
-			C.sb_batch_norm_close(w.p.q, &c)
+	if w.firstOn(i, key) {
+		if err := w.tryBatchNorm(q, c, b, at); err != nil {
+			C.sb_batch_norm_close(q, &c)
 			return err
 		}
-		w.norms[key] = true
 	}
 	setBatchNorm(&c, at[0], at[1], at[2], at[3], at[4], at[5])
 	C.sb_list_batch_norm(w.p.list, C.int(i), &c)
@@ -195,7 +213,7 @@ func (w *preparation) batchNorm(i int, b *device.BatchNorm) error {
 }
 
 // tryBatchNorm runs on zeros; the four parameters may share them.
-func (w *preparation) tryBatchNorm(c C.sb_batch_norm, b *device.BatchNorm, at []uint64) error {
+func (w *preparation) tryBatchNorm(q *C.sb_queue, c C.sb_batch_norm, b *device.BatchNorm, at []uint64) error {
 	places, err := w.place(areaOf(b.X, at[0]), areaOf(b.Y, at[1]), areaOf(b.Scale, at[2]))
 	if err != nil {
 		return err
@@ -203,7 +221,7 @@ func (w *preparation) tryBatchNorm(c C.sb_batch_norm, b *device.BatchNorm, at []
 	parameter := uint64(places[2])
 	setBatchNorm(&c, uint64(places[0]), uint64(places[1]), parameter, parameter, parameter, parameter)
 	var e C.sb_error
-	if C.sb_batch_norm_run(w.p.q, &c, &e) != 0 || C.sb_queue_wait(w.p.q, &e) != 0 {
+	if C.sb_batch_norm_run(q, &c, &e) != 0 || C.sb_queue_wait(q, &e) != 0 {
 		return failure(&e)
 	}
 	return nil
@@ -225,17 +243,19 @@ func (w *preparation) linear(i int, l *device.Linear) error {
 		return err
 	}
 	var e C.sb_error
-	if C.sb_queue_cublas(w.p.q, &e) != 0 {
+	q := w.p.queue(i)
+	if C.sb_queue_cublas(q, &e) != 0 {
 		return failure(&e)
 	}
-	if w.linears[key] == nil {
-		chosen, err := w.chooseLinear(key, areaOf(l.B, at[1]), areaOf(l.A, at[0]), areaOf(l.Bias, at[2]), areaOf(l.D, at[3]))
+	if w.firstOn(i, key) {
+		chosen, err := w.tryLinear(q, key, areaOf(l.B, at[1]), areaOf(l.A, at[0]), areaOf(l.Bias, at[2]), areaOf(l.D, at[3]))
 		if err != nil {
 			return err
 		}
 		w.linears[key] = chosen
 	}
 	chosen := w.linears[key]
+	w.need(i, linearWorkspace)
 	c := key.toC()
 	c.a, c.b, c.bias, c.d = C.sb_pointer(at[1]), C.sb_pointer(at[0]), C.sb_pointer(at[2]), C.sb_pointer(at[3])
 	w.p.choices[i] = chosen.choice
@@ -243,8 +263,8 @@ func (w *preparation) linear(i int, l *device.Linear) error {
 	return nil
 }
 
-// chooseLinear asks the heuristic and runs its answer once.
-func (w *preparation) chooseLinear(key linear, areas ...area) (*chosenLinear, error) {
+// tryLinear asks the heuristic, unless another lane did, and runs its answer once.
+func (w *preparation) tryLinear(q *C.sb_queue, key linear, areas ...area) (*chosenLinear, error) {
 	places, err := w.place(areas...)
 	if err != nil {
 		return nil, err
@@ -259,11 +279,16 @@ func (w *preparation) chooseLinear(key linear, areas ...area) (*chosenLinear, er
 		e   C.sb_error
 		tag [C.SB_TAG]C.char
 	)
-	if C.sb_linear_open(w.p.q, &c, nil, &tag[0], &e) != 0 {
+	var like *C.sb_linear
+	if chosen := w.linears[key]; chosen != nil {
+		answer := chosen.c // C may not see the Go string beside it
+		like = &answer
+	}
+	if C.sb_linear_open(q, &c, like, &tag[0], &e) != 0 {
 		return nil, failure(&e)
 	}
-	defer C.sb_linear_close(w.p.q, &c)
-	if C.sb_linear_run(w.p.q, &c, &e) != 0 || C.sb_queue_wait(w.p.q, &e) != 0 {
+	defer C.sb_linear_close(q, &c)
+	if C.sb_linear_run(q, &c, &e) != 0 || C.sb_queue_wait(q, &e) != 0 {
 		return nil, failure(&e)
 	}
 	return &chosenLinear{c: C.sb_linear{algo: c.algo}, choice: C.GoString(&tag[0])}, nil

@@ -27,9 +27,17 @@ type preparation struct {
 	workspace buffer // for its library call
 	plans     map[convolution]*plan
 	linears   map[linear]*chosenLinear
-	norms     map[batchNorm]bool
+	tried     map[trial]bool
+	needs     []int64 // bytes of workspace, by lane
 	packs     []pendingPack
 	products  []pendingLinear
+}
+
+// trial is a signature that ran on a lane. Every lane has handles of its own, which may load and allocate when they
+// first run something.
+type trial struct {
+	signature any
+	lane      int
 }
 
 // pendingPack is a convolution that waits for the address of the workspace.
@@ -54,16 +62,20 @@ func (d *Device) Prepare(list []device.Command, resolve device.Resolve, o device
 	if d.closed.Load() {
 		return nil, errDeviceClosed
 	}
-	p, err := d.newProgram(list)
+	p, err := d.newProgram(list, o.Schedule)
 	if err != nil {
 		return nil, err
 	}
 	w := &preparation{
 		d: d, p: p, options: o, resolve: resolve,
 		scratch: buffer{d: d}, workspace: buffer{d: d},
-		plans: map[convolution]*plan{}, linears: map[linear]*chosenLinear{}, norms: map[batchNorm]bool{},
+		plans: map[convolution]*plan{}, linears: map[linear]*chosenLinear{}, tried: map[trial]bool{},
+		needs: make([]int64, len(p.lanes)),
 	}
 	err = w.all(list)
+	if err == nil && p.lane != nil {
+		err = w.lanes()
+	}
 	err = errors.Join(err, w.scratch.free(), w.workspace.free())
 	if err == nil {
 		err = w.finish()
@@ -202,32 +214,62 @@ func (w *preparation) fill(i int, c *device.Fill) error {
 
 // finish allocates the workspace at its last size and gives it to the calls that need it.
 func (w *preparation) finish() error {
-	var bytes int64
-	for _, plan := range w.p.plans {
-		bytes = max(bytes, plan.workspace)
-	}
-	if len(w.products) > 0 {
-		bytes = max(bytes, linearWorkspace)
-	}
-	var at C.sb_pointer
-	if bytes > 0 {
-		m, err := w.d.alloc(bytes)
-		if err != nil {
-			return err
-		}
-		w.p.workspace, at = m, m.address
+	at, err := w.workspaces()
+	if err != nil {
+		return err
 	}
 	for _, c := range w.packs {
-		if err := w.pack(c, at); err != nil {
+		if err := w.pack(c, at[w.p.laneOf(c.command)]); err != nil {
 			return err
 		}
 	}
 	for _, c := range w.products {
-		if err := w.product(c, at); err != nil {
+		if err := w.product(c, at[w.p.laneOf(c.command)]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// workspaces allocates one block with a part for each lane, since lanes run at the same time.
+func (w *preparation) workspaces() ([]C.sb_pointer, error) {
+	var bytes int64
+	at := make([]C.sb_pointer, len(w.needs))
+	for lane, need := range w.needs {
+		if need > 0 {
+			bytes = (bytes + alignment - 1) / alignment * alignment
+			at[lane] = C.sb_pointer(bytes)
+			bytes += need
+		}
+	}
+	if bytes == 0 {
+		return at, nil
+	}
+	m, err := w.d.alloc(bytes)
+	if err != nil {
+		return nil, err
+	}
+	w.p.workspace = m
+	for lane, need := range w.needs {
+		if need > 0 {
+			at[lane] += m.address
+		}
+	}
+	return at, nil
+}
+
+// need is told of the workspace of command i.
+func (w *preparation) need(i int, bytes int64) {
+	lane := w.p.laneOf(i)
+	w.needs[lane] = max(w.needs[lane], bytes)
+}
+
+// firstOn reports whether a signature has not run on the lane of command i yet.
+func (w *preparation) firstOn(i int, signature any) bool {
+	t := trial{signature, w.p.laneOf(i)}
+	first := !w.tried[t]
+	w.tried[t] = true
+	return first
 }
 
 // buffer is zeroed memory that grows.

@@ -14,10 +14,12 @@ import (
 	"samebits/native/device"
 )
 
-// program is a launch list in C's memory with the stream and handles that it runs on.
+// program is a launch list in C's memory with the streams and handles that it runs on.
 type program struct {
 	d         *Device
-	q         *C.sb_queue
+	q         *C.sb_queue   // the program's stream
+	lanes     []*C.sb_queue // the first is q
+	lane      []uint8       // by command; nil: all on the first
 	list      *C.sb_list
 	plans     []*plan
 	workspace *memory
@@ -34,14 +36,26 @@ var (
 
 var errClosed = errors.New("the program is closed")
 
-func (d *Device) newProgram(list []device.Command) (*program, error) {
+func (d *Device) newProgram(list []device.Command, s *device.Schedule) (*program, error) {
 	p := &program{d: d, names: make([]string, len(list)), choices: make([]string, len(list))}
 	for i, c := range list {
 		p.names[i] = commandName(c)
 	}
-	if C.sb_queue_open(d.c, &p.q, &p.e) != 0 {
-		return nil, fmt.Errorf("%s: %w", d.Name(), failure(&p.e))
+	lanes := 1
+	if s != nil && s.Lanes > 1 {
+		if err := checkSchedule(s, len(list)); err != nil {
+			return nil, err
+		}
+		lanes, p.lane = s.Lanes, s.Lane
 	}
+	for range lanes {
+		var q *C.sb_queue
+		if C.sb_queue_open(d.c, &q, &p.e) != 0 {
+			return nil, errors.Join(fmt.Errorf("%s: %w", d.Name(), failure(&p.e)), p.closeLanes())
+		}
+		p.lanes = append(p.lanes, q)
+	}
+	p.q = p.lanes[0]
 	p.list = C.sb_list_new(C.int(len(list)))
 	d.programs.Add(1)
 	return p, nil
@@ -72,6 +86,9 @@ func (p *program) Run(from, to int) error {
 	}
 	if from < 0 || to > len(p.names) || from > to {
 		return fmt.Errorf("commands %d to %d of a list of %d", from, to, len(p.names))
+	}
+	if p.lane != nil && (from != 0 || to != len(p.names)) {
+		return fmt.Errorf("commands %d to %d of a list of %d with lanes, which runs as a whole", from, to, len(p.names))
 	}
 	if C.sb_run(p.q, p.list, C.int(from), C.int(to), &p.e) != 0 {
 		return p.problem("LAUNCH_FAILED")
@@ -212,15 +229,14 @@ func (p *program) Close() error {
 		return nil
 	}
 	err := p.Wait()
-	var e C.sb_error
 	C.sb_list_free(p.q, p.list)
 	p.list = nil
 	for _, plan := range p.plans {
 		C.sb_descriptor_free(p.q, plan.c)
 		C.sb_descriptor_free(p.q, plan.config)
 	}
-	if C.sb_queue_close(p.q, &e) != 0 && err == nil {
-		err = failure(&e)
+	if closed := p.closeLanes(); err == nil {
+		err = closed
 	}
 	if p.workspace != nil {
 		err = errors.Join(err, p.workspace.Free())

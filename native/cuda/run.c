@@ -88,6 +88,7 @@ typedef struct command {
 
 struct sb_list {
   int count;
+  sb_lanes *lanes;  // NULL: one command after the other
   command commands[];
 };
 
@@ -119,7 +120,13 @@ void sb_list_free(sb_queue *q, sb_list *list) {
         break;
     }
   }
+  if (list->lanes != NULL) sb_lanes_close(list->lanes);
   free(list);
+}
+
+int sb_list_lanes(sb_list *list, int lanes, sb_queue **queues, const unsigned char *lane, const int *first,
+                  const int *waits, sb_error *e) {
+  return sb_lanes_open(&list->lanes, list->count, lanes, queues, lane, first, waits, e);
 }
 
 void sb_list_kernel(sb_list *list, int i, struct CUfunc_st *f, const unsigned grid[3], const unsigned block[3],
@@ -178,8 +185,9 @@ void sb_list_fill(sb_list *list, int i, sb_pointer to, unsigned char value, size
   c->u.fill.bytes = bytes;
 }
 
-static int launch(sb_queue *q, const command *c, sb_error *e) {
+int sb_launch(sb_queue *q, const sb_list *list, int i, sb_error *e) {
   sb_libraries *l = q->d->l;
+  const command *c = &list->commands[i];
   switch (c->kind) {
     case NOTHING:
       return 0;
@@ -208,8 +216,9 @@ static int launch(sb_queue *q, const command *c, sb_error *e) {
 }
 
 static int walk(sb_queue *q, const sb_list *list, int from, int to, sb_error *e) {
+  if (list->lanes != NULL) return sb_lanes_walk(list->lanes, list, e);
   for (int i = from; i < to; i++) {
-    if (launch(q, &list->commands[i], e) != 0) {
+    if (sb_launch(q, list, i, e) != 0) {
       e->command = i;
       return -1;
     }

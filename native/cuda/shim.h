@@ -166,7 +166,11 @@ void sb_list_batch_norm(sb_list *list, int i, const sb_batch_norm *b);
 void sb_list_linear(sb_list *list, int i, const sb_linear *p);
 void sb_list_copy(sb_list *list, int i, sb_pointer to, sb_pointer from, size_t bytes);
 void sb_list_fill(sb_list *list, int i, sb_pointer to, unsigned char value, size_t bytes);
-// sb_run launches commands from..to-1. It does not wait.
+// sb_list_lanes spreads the list over queues, of which the first is the one to run, capture and replay on. Command i
+// waits for the commands waits[first[i]] to waits[first[i+1] - 1], all of them before it and on other lanes.
+int sb_list_lanes(sb_list *list, int lanes, sb_queue **queues, const unsigned char *lane, const int *first,
+                  const int *waits, sb_error *e);
+// sb_run launches commands from..to-1. It does not wait. A list with lanes runs whole.
 int sb_run(sb_queue *q, const sb_list *list, int from, int to, sb_error *e);
 // sb_capture records all commands into a graph, which replaces the queue's. A failure leaves the old one in place.
 int sb_capture(sb_queue *q, const sb_list *list, size_t *nodes, sb_error *e);

@@ -11,6 +11,7 @@ struct CUctx_st;
 struct CUmod_st;
 struct CUfunc_st;
 struct CUstream_st;
+struct CUevent_st;
 struct CUgraph_st;
 struct CUgraphExec_st;
 struct CUgraphNode_st;
@@ -33,6 +34,7 @@ enum {
   SB_ATTRIBUTE_SHARED_OPTIN = 97,
   SB_FUNCTION_MAX_DYNAMIC_SHARED = 8,
   SB_STREAM_NON_BLOCKING = 1,
+  SB_EVENT_DISABLE_TIMING = 2,
   SB_CAPTURE_THREAD_LOCAL = 1,
 };
 
@@ -63,6 +65,10 @@ enum {
   X(unsigned, cuStreamCreate, (struct CUstream_st **, unsigned))                                                     \
   X(unsigned, cuStreamDestroy_v2, (struct CUstream_st *))                                                            \
   X(unsigned, cuStreamSynchronize, (struct CUstream_st *))                                                           \
+  X(unsigned, cuStreamWaitEvent, (struct CUstream_st *, struct CUevent_st *, unsigned))                              \
+  X(unsigned, cuEventCreate, (struct CUevent_st **, unsigned))                                                       \
+  X(unsigned, cuEventRecord, (struct CUevent_st *, struct CUstream_st *))                                            \
+  X(unsigned, cuEventDestroy_v2, (struct CUevent_st *))                                                              \
   X(unsigned, cuModuleLoadData, (struct CUmod_st **, const void *))                                                  \
   X(unsigned, cuModuleUnload, (struct CUmod_st *))                                                                   \
   X(unsigned, cuModuleGetFunction, (struct CUfunc_st **, struct CUmod_st *, const char *))                           \

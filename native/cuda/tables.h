@@ -43,6 +43,16 @@ int sb_fail(sb_libraries *l, int library, unsigned code, const char *call, sb_er
 // SB_ENTER makes the device's context current on this thread.
 #define SB_ENTER(d, e) SB_TRY((d)->l, SB_CUDA, cuCtxSetCurrent, ((d)->context), e)
 
+// lanes.c: which queue each command of a list runs on, and what it waits for there.
+typedef struct sb_lanes sb_lanes;
+int sb_lanes_open(sb_lanes **out, int commands, int lanes, sb_queue **queues, const unsigned char *lane,
+                  const int *first, const int *waits, sb_error *e);
+void sb_lanes_close(sb_lanes *s);
+int sb_lanes_walk(const sb_lanes *s, const sb_list *list, sb_error *e);
+
+// sb_launch launches command i of a list.
+int sb_launch(sb_queue *q, const sb_list *list, int i, sb_error *e);
+
 // Launches one command's library call; the context is current already.
 int sb_convolution_launch(sb_queue *q, void *plan, void *pack, sb_error *e);
 int sb_batch_norm_launch(sb_queue *q, const sb_batch_norm *b, sb_error *e);

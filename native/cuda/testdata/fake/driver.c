@@ -1,6 +1,13 @@
 #include "fake.h"
 
-enum { ILLEGAL_ADDRESS = 700, CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901 };
+enum {
+  ILLEGAL_ADDRESS = 700,
+  CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_INVALIDATED = 901,
+  CAPTURE_UNJOINED = 904,
+  CAPTURE_ISOLATION = 905,
+  STREAMS = 64
+};
 
 static unsigned sticky;  // every call answers it once it is set
 static size_t in_use;
@@ -23,13 +30,34 @@ struct CUgraph_st {
   op ops[256];
 };
 
+// A stream's clock says how much of each stream has surely run before what it runs next.
 struct CUstream_st {
   struct CUgraph_st *capture;
-  int invalid;
+  int id, invalid;
+  int clock[STREAMS];
 };
+struct CUevent_st {
+  int id;
+  struct CUgraph_st *capture;
+  int clock[STREAMS];
+};
+static struct CUstream_st *streams[STREAMS];
+
+static void run_copy(const op *o) { memcpy((void *)o->words[0], (void *)o->words[1], o->words[2]); }
+static void run_set(const op *o) { memset((void *)o->words[0], (int)o->words[1], o->words[2]); }
+
+static void record_stream(const struct CUstream_st *s, const char *what, int number) {
+  const char *path = setting("FAKE_STREAMS", NULL);
+  FILE *f = path ? fopen(path, "a") : NULL;
+  if (f == NULL) return;
+  fprintf(f, number < 0 ? "%d: %s\n" : "%d: %s %d\n", s->id, what, number);
+  fclose(f);
+}
 
 unsigned enqueue(struct CUstream_st *s, op o) {
   ALIVE;
+  record_stream(s, o.run == run_copy ? "copy" : o.run == run_set ? "set" : "launch", -1);
+  s->clock[s->id]++;
   if (s->capture != NULL)
     s->capture->ops[s->capture->count++] = o;
   else
@@ -93,9 +121,6 @@ unsigned cuMemFree_v2(sb_pointer p) {
   return 0;
 }
 
-static void run_copy(const op *o) { memcpy((void *)o->words[0], (void *)o->words[1], o->words[2]); }
-static void run_set(const op *o) { memset((void *)o->words[0], (int)o->words[1], o->words[2]); }
-
 unsigned cuMemcpyHtoDAsync_v2(sb_pointer to, const void *from, size_t n, struct CUstream_st *s) {
   return enqueue(s, (op){run_copy, {to, (uint64_t)from, n}});
 }
@@ -113,10 +138,40 @@ unsigned cuMemHostUnregister(void *p) { return (void)p, 0; }
 unsigned cuStreamCreate(struct CUstream_st **s, unsigned flags) {
   (void)flags;
   ALIVE;
-  *s = calloc(1, sizeof **s);
+  int id = 0;
+  while (streams[id] != NULL) id++;
+  *s = streams[id] = calloc(1, sizeof **s);
+  (*s)->id = id;
   return 0;
 }
-unsigned cuStreamDestroy_v2(struct CUstream_st *s) { return free(s), 0; }
+unsigned cuStreamDestroy_v2(struct CUstream_st *s) { return streams[s->id] = NULL, free(s), 0; }
+
+unsigned cuEventCreate(struct CUevent_st **e, unsigned flags) {
+  static int made;
+  ALIVE;
+  if (flags != SB_EVENT_DISABLE_TIMING) return SB_INVALID_VALUE;
+  *e = calloc(1, sizeof **e);
+  (*e)->id = made++;
+  return 0;
+}
+unsigned cuEventDestroy_v2(struct CUevent_st *e) { return free(e), 0; }
+unsigned cuEventRecord(struct CUevent_st *e, struct CUstream_st *s) {
+  ALIVE;
+  record_stream(s, "record", e->id);
+  e->capture = s->capture;
+  memcpy(e->clock, s->clock, sizeof e->clock);
+  return 0;
+}
+unsigned cuStreamWaitEvent(struct CUstream_st *s, struct CUevent_st *e, unsigned flags) {
+  ALIVE;
+  if (flags != 0) return SB_INVALID_VALUE;
+  if (s->capture != NULL && e->capture != s->capture) return CAPTURE_ISOLATION;
+  record_stream(s, "wait", e->id);
+  s->capture = e->capture;
+  for (int i = 0; i < STREAMS; i++)
+    if (s->clock[i] < e->clock[i]) s->clock[i] = e->clock[i];
+  return 0;
+}
 unsigned cuStreamSynchronize(struct CUstream_st *s) {
   if (s->capture != NULL) {
     s->invalid = 1;
@@ -190,13 +245,19 @@ unsigned cuStreamBeginCapture_v2(struct CUstream_st *s, unsigned mode) {
   return 0;
 }
 unsigned cuStreamEndCapture(struct CUstream_st *s, struct CUgraph_st **g) {
+  unsigned status = 0;
   *g = s->capture;
-  s->capture = NULL;
-  if (!s->invalid) return 0;
+  for (int i = 0; i < STREAMS; i++) {
+    if (streams[i] == NULL || streams[i]->capture != *g) continue;
+    if (streams[i]->clock[i] != s->clock[i]) status = CAPTURE_UNJOINED;
+    if (streams[i]->invalid) status = CAPTURE_INVALIDATED;
+    streams[i]->capture = NULL;
+    streams[i]->invalid = 0;
+  }
+  if (status == 0) return 0;
   free(*g);
   *g = NULL;
-  s->invalid = 0;
-  return CAPTURE_INVALIDATED;
+  return status;
 }
 unsigned cuGraphGetNodes(struct CUgraph_st *g, struct CUgraphNode_st **nodes, size_t *n) {
   (void)nodes;

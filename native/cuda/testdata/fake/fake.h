@@ -1,6 +1,7 @@
 // Stand-ins for the driver, NVRTC, cuDNN, cuBLAS and cuBLASLt in one library, for tests on machines without a GPU.
 // Device memory is host memory, a stream runs at once, a capture collects what a stream would run. Calls of cuDNN and
 // cuBLASLt are written, in numbers, to the file that FAKE_LOG names. Other variables:
+//   FAKE_STREAMS      a file to write what each stream runs, records and waits for
 //   FAKE_DEVICES      how many GPUs there are (1)
 //   FAKE_BYTES        how much device memory there is (1 GiB)
 //   FAKE_ENGINES      what the heuristics propose, "id:note,note;id:..."; an id below 0 does not build, one above
