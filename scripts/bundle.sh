@@ -30,7 +30,7 @@ cp plugins/reference/pyproject.toml "$bundle/python/"
 find "$bundle" -name __pycache__ -prune -exec rm -rf {} +
 
 mkdir -p "$bundle/goldens"
-git ls-files goldens | while read -r file; do install -D -m 644 "$file" "$bundle/$file"; done
+git ls-files goldens | grep -v '\.go$' | while read -r file; do install -D -m 644 "$file" "$bundle/$file"; done
 install -m 755 scripts/run.sh "$bundle/run.sh"
 
 size=$(du -sb "$bundle" | cut -f1)

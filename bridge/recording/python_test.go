@@ -56,7 +56,7 @@ func TestPythonEncodesTheSameBytes(t *testing.T) {
 	}
 }
 
-// record makes real recordings of small images, on the CPU.
+// record makes a real recording of a small image, on the CPU.
 const record = `
 import sys
 from samebits_reference import profile
@@ -65,41 +65,37 @@ import torch
 from safetensors.torch import save_file
 from samebits_reference import families, recorder
 profile.EXACT_1.apply()
-for family, precision in (("resnet", "fp32"), ("yolo9", "bf16")):
-    built = families.build(families.Order(family, precision=precision, imgsz=64, batch=2))
-    images = torch.rand(built.input_sizes)
-    built.step(images)
-    taken = recorder.record(built, images, ("exact-1", profile.EXACT_1.settings()), {"torch": torch.__version__})
-    open(f"{sys.argv[1]}/{family}.recording", "wb").write(taken.data)
-    save_file(taken.weights, f"{sys.argv[1]}/{family}.safetensors")
+torch.set_num_threads(1)
+built = families.build(families.Order("yolo9", precision="bf16", imgsz=64, batch=2))
+images = torch.rand(built.input_sizes)
+built.step(images)
+taken = recorder.record(built, images, ("exact-1", profile.EXACT_1.settings()), {"torch": torch.__version__})
+open(f"{sys.argv[1]}/recording", "wb").write(taken.data)
+save_file(taken.weights, f"{sys.argv[1]}/weights")
 `
 
-func TestRealRecordings(t *testing.T) {
+func TestRealRecording(t *testing.T) {
 	dir := t.TempDir()
 	runPython(t, record, dir)
-	for family, operations := range map[string]int{"resnet": 90, "yolo9": 1277} {
-		t.Run(family, func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join(dir, family+".recording"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := recording.Decode(data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(r.Operations) != operations {
-				t.Errorf("%d operations, want %d", len(r.Operations), operations)
-			}
-			if again := recordingtest.Encoded(t, r); !bytes.Equal(again, data) {
-				t.Error("encoded again it has other bytes")
-			}
-			file, err := safetensors.ReadFile(filepath.Join(dir, family+".safetensors"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := recording.CheckWeights(r, file); err != nil {
-				t.Error(err)
-			}
-		})
+	data, err := os.ReadFile(filepath.Join(dir, "recording"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := recording.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Operations) < 1000 {
+		t.Errorf("only %d operations", len(r.Operations))
+	}
+	if again := recordingtest.Encoded(t, r); !bytes.Equal(again, data) {
+		t.Error("encoded again it has other bytes")
+	}
+	file, err := safetensors.ReadFile(filepath.Join(dir, "weights"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := recording.CheckWeights(r, file); err != nil {
+		t.Error(err)
 	}
 }
