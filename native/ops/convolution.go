@@ -14,6 +14,7 @@ func init() {
 type convolution struct {
 	op                        *recording.Operation
 	x, w, y                   device.Tensor
+	weight                    int           // the value that w is
 	bias                      device.Tensor // valid if hasBias
 	hasBias                   bool
 	stride, padding, dilation []int64
@@ -42,7 +43,7 @@ func lowerConvolution(b *Builder, op *recording.Operation) error {
 	if c.x, err = dense(b, op, c.x, last); err != nil {
 		return err
 	}
-	if c.w, err = dense(b, op, c.w, last); err != nil {
+	if err := c.denseWeight(b, last); err != nil {
 		return err
 	}
 	c.y.Strides = formatStrides(c.y.Sizes, last)
@@ -58,6 +59,21 @@ func lowerConvolution(b *Builder, op *recording.Operation) error {
 func (c *convolution) channelsLast() bool {
 	return c.x.DType != tensor.Float64 &&
 		(looksChannelsLast(c.x) || looksChannelsLast(c.w))
+}
+
+// denseWeight is dense for the weight, which seldom changes from step to step.
+func (c *convolution) denseWeight(b *Builder, last bool) (err error) {
+	to := c.w
+	to.Strides = formatStrides(c.w.Sizes, last)
+	if !inFormat(c.w.Sizes, c.w.Strides, last) {
+		bytes := tensor.Numel(c.w.Sizes) * c.w.DType.Size()
+		to.Pointer = b.Precompute(bytes, []int{c.weight}, func(p device.Pointer) {
+			to.Pointer = p
+			err = copyTensor(b, c.op, to, c.w)
+		})
+	}
+	c.w = to
+	return err
 }
 
 // emitBias adds the bias to the stored result: PyTorch rounds the convolution before it adds.
@@ -114,7 +130,7 @@ func readConvolution(b *Builder, op *recording.Operation) (*convolution, error) 
 	if c.groups, err = IntArg(op, "groups"); err != nil {
 		return nil, err
 	}
-	c.x, c.w, c.y = b.Tensor(in), b.Tensor(weight), b.Tensor(out)
+	c.x, c.w, c.y, c.weight = b.Tensor(in), b.Tensor(weight), b.Tensor(out), weight
 	if hasBias {
 		c.bias, c.hasBias = b.Tensor(bias), true
 	}

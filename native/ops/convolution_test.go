@@ -154,6 +154,8 @@ func TestConvolutionCommands(t *testing.T) {
 			"[copy_2 *device.Convolution]", []int64{60, 20, 5, 1}},
 		{conv{name: "a channels-last weight decides", x: []int64{2, 3, 4, 5}, w: []int64{4, 3, 3, 3}, wStrides: []int64{27, 1, 9, 3}, yStrides: []int64{80, 1, 20, 4}, stride: one, padding: pad, dilation: one, groups: 1},
 			"[copy_2 *device.Convolution]", []int64{60, 1, 15, 3}},
+		{conv{name: "an input in channels-last", x: []int64{2, 3, 4, 5}, xStrides: []int64{60, 1, 15, 3}, w: []int64{4, 3, 3, 3}, yStrides: []int64{80, 1, 20, 4}, stride: one, padding: pad, dilation: one, groups: 1},
+			"[copy_2 *device.Convolution]", []int64{60, 1, 15, 3}},
 		{conv{name: "a 1x1 weight is ambiguous and does not", x: []int64{2, 3, 4, 5}, w: []int64{4, 3, 1, 1}, stride: one, padding: none, dilation: one, groups: 1},
 			"[*device.Convolution]", []int64{60, 20, 5, 1}},
 	}

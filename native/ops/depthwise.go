@@ -62,7 +62,7 @@ func (c *convolution) emitDepthwise(b *Builder) error {
 	if c.x, err = dense(b, c.op, c.x, false); err != nil {
 		return err
 	}
-	if c.w, err = dense(b, c.op, c.w, false); err != nil {
+	if err := c.denseWeight(b, false); err != nil {
 		return err
 	}
 	bias, has := c.w.Pointer, int32(0)
