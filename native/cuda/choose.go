@@ -176,7 +176,7 @@ func (w *preparation) pack(c pendingPack, workspace C.sb_pointer) error {
 		workspace = 0
 	}
 	if C.sb_convolution_pack(w.p.q, c.x, c.w, c.y, workspace, &pack, &e) != 0 {
-		return diag.New("BAD_COMMAND", commandPath(c.command), "convolution: %v", failure(&e))
+		return diag.New("BAD_COMMAND", commandPath(c.command), "%s: %v", w.p.names[c.command], failure(&e))
 	}
 	C.sb_list_convolution(w.p.list, C.int(c.command), c.plan.c, pack)
 	return nil

@@ -44,6 +44,43 @@ func TestConvolutionCallsAreTorchs(t *testing.T) {
 	}
 }
 
+// TestGradientCallsAreTorchs: a gradient's calls are a convolution's but for the names of the operation and of its
+// attributes, which cudnn_frontend sets in the same order.
+func TestGradientCallsAreTorchs(t *testing.T) {
+	text, err := os.ReadFile("testdata/torch/convolution-float32.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for direction, names := range map[device.Direction][]string{
+		device.BackwardData: {"10.704", "12.710", "10.703", "12.709", "10.705", "12.711", "10.702", "12.708",
+			"10.700", "12.706", "10.701", "12.707", "15.801 15: 10", "15.801 15: 12"},
+		device.BackwardFilter: {"10.704", "11.716", "10.703", "11.715", "10.705", "11.717", "10.702", "11.714",
+			"10.700", "11.712", "10.701", "11.713", "15.801 15: 10", "15.801 15: 11"},
+	} {
+		t.Run(convolutionNames[direction], func(t *testing.T) {
+			torch := strings.Split(strings.TrimSpace(strings.NewReplacer(names...).Replace(string(text))), "\n")
+			calls := logCalls(t)
+			d := openFake(t)
+			_, resolve := arena(t, d, 4<<20)
+			forward, gradient := torchConvolution(tensor.Float32), torchConvolution(tensor.Float32)
+			gradient.Direction = direction
+			p := prepare(t, d, resolve, exact, gradient, forward)
+			got := calls()
+			if len(got) < len(torch) || !slices.Equal(got[:len(torch)], torch) {
+				t.Errorf("calls are\n%s\nPyTorch's are\n%s", strings.Join(got, "\n"), strings.Join(torch, "\n"))
+			}
+			tag := map[device.Direction]string{device.BackwardData: "ConvBwdData_eng1_", device.BackwardFilter: "ConvBwdFilter_eng1_"}[direction]
+			if got := p.Choices(); !strings.HasPrefix(got[0], tag) || !strings.HasPrefix(got[1], "ConvFwd_eng1_") {
+				t.Errorf("choices %q", got)
+			}
+		})
+	}
+	bad := torchConvolution(tensor.Float32)
+	bad.Direction = 3
+	_, err = describeConvolution(bad, 0, 0, 0, exact)
+	mustHave(t, err, "direction 3")
+}
+
 // notes of cuDNN's engines.
 const engines = "67:0;70:1;71:4;72:"
 

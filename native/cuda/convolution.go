@@ -26,6 +26,7 @@ type described struct {
 
 // convolution is all that cuDNN's choice depends on; equal ones share a plan.
 type convolution struct {
+	direction                 device.Direction
 	x, w, y                   described
 	spatial                   int
 	padding, stride, dilation [maxSpatial]int64
@@ -36,13 +37,15 @@ type convolution struct {
 // convolutionAlignment is the most that PyTorch tells cuDNN about an address.
 const convolutionAlignment = 32
 
-// describeConvolution checks a convolution and describes it as PyTorch would, with tensors at these addresses.
+// describeConvolution checks a convolution and describes it as PyTorch would, with tensors at these addresses. In every
+// direction x and w say whether the layout is channels last.
 func describeConvolution(c *device.Convolution, x, w, y uint64, o device.Options) (convolution, error) {
 	if err := checkConvolution(c); err != nil {
 		return convolution{}, err
 	}
 	last := isChannelsLast(c.X.Sizes, c.X.Strides) || isChannelsLast(c.W.Sizes, c.W.Strides)
 	out := convolution{
+		direction:     c.Direction,
 		x:             describe(c.X, x, last),
 		w:             describe(c.W, w, last),
 		y:             describe(c.Y, y, last),
@@ -65,6 +68,9 @@ func describe(t device.Tensor, address uint64, channelsLast bool) described {
 
 // checkConvolution refuses what cuDNN would not be asked or would answer with a number only.
 func checkConvolution(c *device.Convolution) error {
+	if _, known := directions[c.Direction]; !known {
+		return fmt.Errorf("direction %d", c.Direction)
+	}
 	dims := len(c.X.Sizes)
 	if dims != 4 && dims != 5 {
 		return fmt.Errorf("convolution of %d dimensions; 4 or 5 are possible", dims)
@@ -104,6 +110,10 @@ func checkConvolution(c *device.Convolution) error {
 	return nil
 }
 
+var directions = map[device.Direction]C.int{
+	device.Forward: C.SB_FORWARD, device.BackwardData: C.SB_BACKWARD_DATA, device.BackwardFilter: C.SB_BACKWARD_FILTER,
+}
+
 // cudnnTypes gives cudnnDataType_t.
 var cudnnTypes = map[tensor.DType]C.int{
 	tensor.Float32: C.SB_DNN_FLOAT, tensor.Float16: C.SB_DNN_HALF, tensor.BFloat16: C.SB_DNN_BFLOAT16,
@@ -118,7 +128,8 @@ func (t described) toC() C.sb_tensor {
 }
 
 func (s convolution) toC() C.sb_convolution {
-	c := C.sb_convolution{x: s.x.toC(), w: s.w.toC(), y: s.y.toC(), spatial: C.int(s.spatial),
+	c := C.sb_convolution{direction: directions[s.direction], x: s.x.toC(), w: s.w.toC(), y: s.y.toC(),
+		spatial:       C.int(s.spatial),
 		deterministic: toInt(s.deterministic), no_tensor_core: toInt(s.noTensorCore)}
 	for i := range s.spatial {
 		c.padding[i], c.stride[i], c.dilation[i] = C.int64_t(s.padding[i]), C.int64_t(s.stride[i]), C.int64_t(s.dilation[i])

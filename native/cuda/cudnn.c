@@ -58,21 +58,36 @@ static int convolution(sb_queue *q, const sb_convolution *c, void **out, sb_erro
   return 0;
 }
 
+// What an operation's attributes are called, in the order in which they are set, and its name in cudnn_frontend's tags.
+static const struct operation {
+  unsigned type, x, w, y, convolution, alpha, beta;
+  const char *tag;
+} operations[] = {
+    [SB_FORWARD] = {SB_DESC_OPERATION_FORWARD, SB_FORWARD_X, SB_FORWARD_W, SB_FORWARD_Y, SB_FORWARD_CONV_DESC,
+                    SB_FORWARD_ALPHA, SB_FORWARD_BETA, "ConvFwd"},
+    [SB_BACKWARD_DATA] = {SB_DESC_OPERATION_BACKWARD_DATA, SB_BACKWARD_DATA_DX, SB_BACKWARD_DATA_W, SB_BACKWARD_DATA_DY,
+                          SB_BACKWARD_DATA_CONV_DESC, SB_BACKWARD_DATA_ALPHA, SB_BACKWARD_DATA_BETA, "ConvBwdData"},
+    [SB_BACKWARD_FILTER] = {SB_DESC_OPERATION_BACKWARD_FILTER, SB_BACKWARD_FILTER_X, SB_BACKWARD_FILTER_DW,
+                            SB_BACKWARD_FILTER_DY, SB_BACKWARD_FILTER_CONV_DESC, SB_BACKWARD_FILTER_ALPHA,
+                            SB_BACKWARD_FILTER_BETA, "ConvBwdFilter"},
+};
+
 struct sb_configs {
+  const char *tag;
   void *x, *w, *y, *convolution, *operation, *graph, *heuristic;
   void **config;
   int count;
 };
 
-static int operation(sb_queue *q, sb_configs *s, sb_error *e) {
+static int operation(sb_queue *q, const struct operation *names, sb_configs *s, sb_error *e) {
   float alpha = 1, beta = 0;
-  if (create(q, SB_DESC_OPERATION_FORWARD, &s->operation, e) ||
-      set(q, s->operation, SB_FORWARD_X, SB_TYPE_DESCRIPTOR, 1, &s->x, e) ||
-      set(q, s->operation, SB_FORWARD_W, SB_TYPE_DESCRIPTOR, 1, &s->w, e) ||
-      set(q, s->operation, SB_FORWARD_Y, SB_TYPE_DESCRIPTOR, 1, &s->y, e) ||
-      set(q, s->operation, SB_FORWARD_CONV_DESC, SB_TYPE_DESCRIPTOR, 1, &s->convolution, e) ||
-      set(q, s->operation, SB_FORWARD_ALPHA, SB_TYPE_FLOAT, 1, &alpha, e) ||
-      set(q, s->operation, SB_FORWARD_BETA, SB_TYPE_FLOAT, 1, &beta, e) || finalize(q, s->operation, e))
+  if (create(q, names->type, &s->operation, e) ||
+      set(q, s->operation, names->x, SB_TYPE_DESCRIPTOR, 1, &s->x, e) ||
+      set(q, s->operation, names->w, SB_TYPE_DESCRIPTOR, 1, &s->w, e) ||
+      set(q, s->operation, names->y, SB_TYPE_DESCRIPTOR, 1, &s->y, e) ||
+      set(q, s->operation, names->convolution, SB_TYPE_DESCRIPTOR, 1, &s->convolution, e) ||
+      set(q, s->operation, names->alpha, SB_TYPE_FLOAT, 1, &alpha, e) ||
+      set(q, s->operation, names->beta, SB_TYPE_FLOAT, 1, &beta, e) || finalize(q, s->operation, e))
     return -1;
   if (create(q, SB_DESC_GRAPH, &s->graph, e) ||
       set(q, s->graph, SB_GRAPH_OPS, SB_TYPE_DESCRIPTOR, 1, &s->operation, e) ||
@@ -142,8 +157,11 @@ int sb_convolution_configs(sb_queue *q, const sb_convolution *c, int mode, sb_co
                            sb_error *e) {
   SB_ENTER(q->d, e);
   sb_configs *s = sb_zeroed(1, sizeof *s);
+  const struct operation *names = &operations[c->direction];
+  s->tag = names->tag;
   if (tensor(q, &c->x, UID_X, &s->x, e) || tensor(q, &c->y, UID_Y, &s->y, e) || tensor(q, &c->w, UID_W, &s->w, e) ||
-      convolution(q, c, &s->convolution, e) || operation(q, s, e) || heuristic(q, c, (unsigned)mode, s, proposed, e)) {
+      convolution(q, c, &s->convolution, e) || operation(q, names, s, e) ||
+      heuristic(q, c, (unsigned)mode, s, proposed, e)) {
     sb_configs_free(q, s);
     return -1;
   }
@@ -172,7 +190,7 @@ void *sb_configs_take(sb_configs *s, int i) {
 }
 
 // describe writes the engine and its knobs as cudnn_frontend's tags do: ConvFwd_eng70_k2=12_k18=0.
-static void describe(sb_queue *q, void *config, char tag[SB_TAG]) {
+static void describe(sb_queue *q, const char *operation, void *config, char tag[SB_TAG]) {
   sb_libraries *l = q->d->l;
   sb_error ignored;
   void *knobs[MAX_KNOBS] = {NULL};
@@ -180,7 +198,7 @@ static void describe(sb_queue *q, void *config, char tag[SB_TAG]) {
   void *engine = engine_of(q, config);
   if (engine != NULL) l->cudnnBackendGetAttribute(engine, SB_ENGINE_GLOBAL_INDEX, SB_TYPE_INT64, 1, &one, &id);
   sb_descriptor_free(q, engine);
-  int used = snprintf(tag, SB_TAG, "ConvFwd_eng%lld", (long long)id);
+  int used = snprintf(tag, SB_TAG, "%s_eng%lld", operation, (long long)id);
   for (int i = 0; i < MAX_KNOBS; i++)
     if (create(q, SB_DESC_KNOB_CHOICE, &knobs[i], &ignored) != 0) break;
   l->cudnnBackendGetAttribute(config, SB_ENGINECFG_KNOB_CHOICES, SB_TYPE_DESCRIPTOR, MAX_KNOBS, &count, knobs);
@@ -200,7 +218,7 @@ int sb_convolution_plan(sb_queue *q, sb_configs *s, int i, void **plan, int64_t 
   int64_t count = 0;
   void *p = NULL;
   SB_ENTER(q->d, e);
-  describe(q, s->config[i], tag);
+  describe(q, s->tag, s->config[i], tag);
   if (create(q, SB_DESC_PLAN, &p, e) || set(q, p, SB_PLAN_ENGINE_CONFIG, SB_TYPE_DESCRIPTOR, 1, &s->config[i], e) ||
       finalize(q, p, e)) {
     result = -1;

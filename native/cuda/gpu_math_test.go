@@ -27,35 +27,44 @@ func TestGPUConvolutions(t *testing.T) {
 		{"groups", 2, 32, 17, 19, 64, 3, 3, 1, 1, 1, 1, 1, 1, 4},
 		{"dilated, not square", 1, 16, 23, 31, 24, 3, 5, 2, 4, 1, 2, 2, 2, 1},
 	} {
+		outH := (shape.h+2*shape.pad0-shape.dil0*(shape.r-1)-1)/shape.stride0 + 1
+		outW := (shape.w+2*shape.pad1-shape.dil1*(shape.s-1)-1)/shape.stride1 + 1
 		for _, dtype := range []tensor.DType{tensor.Float32, tensor.BFloat16, tensor.Float16} {
-			t.Run(shape.name+" "+dtype.String(), func(t *testing.T) {
-				outH := (shape.h+2*shape.pad0-shape.dil0*(shape.r-1)-1)/shape.stride0 + 1
-				outW := (shape.w+2*shape.pad1-shape.dil1*(shape.s-1)-1)/shape.stride1 + 1
-				c := &device.Convolution{
-					X:       contiguous(0, dtype, shape.n, shape.c, shape.h, shape.w),
-					W:       contiguous(4<<20, dtype, shape.k, shape.c/shape.groups, shape.r, shape.s),
-					Y:       contiguous(8<<20, dtype, shape.n, shape.k, outH, outW),
-					Padding: []int64{shape.pad0, shape.pad1}, Stride: []int64{shape.stride0, shape.stride1},
-					Dilation: []int64{shape.dil0, shape.dil1}, Groups: shape.groups,
-				}
-				m, resolve := arena(t, d, 12<<20)
-				x, w := randoms(3, tensor.Numel(c.X.Sizes)), randoms(4, tensor.Numel(c.W.Sizes))
-				for offset, values := range map[int64][]float64{0: x, 4 << 20: w} {
-					if err := m.Write(offset, encode(dtype, values)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				p := prepare(t, d, resolve, exact, c)
-				t.Logf("%s", p.Choices()[0])
-				bytes := tensor.Numel(c.Y.Sizes) * dtype.Size()
-				finish(t, p, 1)
-				eager := read(t, m, 8<<20, bytes)
-				want, absolute := convolve(c, x, w)
-				near(t, dtype, decode(dtype, eager), want, absolute)
-				sameOnReplay(t, p, m, 8<<20, eager)
-			})
+			for _, direction := range []device.Direction{device.Forward, device.BackwardData, device.BackwardFilter} {
+				t.Run(fmt.Sprintf("%s %s %s", shape.name, dtype, convolutionNames[direction]), func(t *testing.T) {
+					holdConvolution(t, d, &device.Convolution{
+						Direction: direction,
+						X:         contiguous(0, dtype, shape.n, shape.c, shape.h, shape.w),
+						W:         contiguous(4<<20, dtype, shape.k, shape.c/shape.groups, shape.r, shape.s),
+						Y:         contiguous(8<<20, dtype, shape.n, shape.k, outH, outW),
+						Padding:   []int64{shape.pad0, shape.pad1}, Stride: []int64{shape.stride0, shape.stride1},
+						Dilation: []int64{shape.dil0, shape.dil1}, Groups: shape.groups,
+					})
+				})
+			}
 		}
 	}
+}
+
+// holdConvolution compares with double precision, and replays with the eager run.
+func holdConvolution(t *testing.T, d *Device, c *device.Convolution) {
+	t.Helper()
+	m, resolve := arena(t, d, 12<<20)
+	var values [3][]float64
+	for i, of := range []device.Tensor{c.X, c.W, c.Y} {
+		values[i] = randoms(int64(3+i), tensor.Numel(of.Sizes))
+		if err := m.Write(of.Offset, encode(of.DType, values[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := prepare(t, d, resolve, exact, c)
+	t.Logf("%s", p.Choices()[0])
+	result := written(c)
+	finish(t, p, 1)
+	eager := read(t, m, result.Offset, tensor.Numel(result.Sizes)*result.DType.Size())
+	want, absolute := convolve(c, values[0], values[1], values[2])
+	near(t, result.DType, decode(result.DType, eager), want, absolute)
+	sameOnReplay(t, p, m, result.Offset, eager)
 }
 
 // tolerance bounds an error: of the store, relative to the result, and of the sum, relative to its absolute terms.

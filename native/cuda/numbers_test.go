@@ -87,37 +87,67 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// convolve is a two-dimensional convolution of contiguous tensors in double precision, with the sums of absolute terms.
-func convolve(c *device.Convolution, x, w []float64) (y, absolute []float64) {
+// terms visits every product of a two-dimensional convolution of contiguous tensors: of which element of x and of w, for
+// which of y.
+func terms(c *device.Convolution, visit func(x, w, y int64)) {
 	h, wide, channels := c.X.Sizes[2], c.X.Sizes[3], c.W.Sizes[1]
 	kh, kw := c.W.Sizes[2], c.W.Sizes[3]
 	perGroup := c.W.Sizes[0] / c.Groups
+	y := int64(0)
 	for n := range c.Y.Sizes[0] {
 		for o := range c.Y.Sizes[1] {
 			for i := range c.Y.Sizes[2] {
 				for j := range c.Y.Sizes[3] {
-					var sum, sumAbsolute float64
 					for ch := range channels {
 						from := (n*c.X.Sizes[1] + o/perGroup*channels + ch) * h
 						for a := range kh {
 							for b := range kw {
 								row := i*c.Stride[0] - c.Padding[0] + a*c.Dilation[0]
 								col := j*c.Stride[1] - c.Padding[1] + b*c.Dilation[1]
-								if row < 0 || row >= h || col < 0 || col >= wide {
-									continue
+								if row >= 0 && row < h && col >= 0 && col < wide {
+									visit((from+row)*wide+col, ((o*channels+ch)*kh+a)*kw+b, y)
 								}
-								term := x[(from+row)*wide+col] * w[((o*channels+ch)*kh+a)*kw+b]
-								sum += term
-								sumAbsolute += math.Abs(term)
 							}
 						}
 					}
-					y, absolute = append(y, sum), append(absolute, sumAbsolute)
+					y++
 				}
 			}
 		}
 	}
-	return y, absolute
+}
+
+// convolve gives in double precision what a convolution computes from the other two of x, w and y, with the sums of
+// absolute terms.
+func convolve(c *device.Convolution, x, w, y []float64) (sums, absolute []float64) {
+	n := tensor.Numel(written(c).Sizes)
+	sums, absolute = make([]float64, n), make([]float64, n)
+	add := func(i int64, term float64) {
+		sums[i] += term
+		absolute[i] += math.Abs(term)
+	}
+	terms(c, func(i, j, k int64) {
+		switch c.Direction {
+		case device.Forward:
+			add(k, x[i]*w[j])
+		case device.BackwardData:
+			add(i, y[k]*w[j])
+		case device.BackwardFilter:
+			add(j, x[i]*y[k])
+		}
+	})
+	return sums, absolute
+}
+
+// written is the tensor that a convolution computes.
+func written(c *device.Convolution) device.Tensor {
+	switch c.Direction {
+	case device.BackwardData:
+		return c.X
+	case device.BackwardFilter:
+		return c.W
+	}
+	return c.Y
 }
 
 func TestConvolveByHand(t *testing.T) {
@@ -125,11 +155,18 @@ func TestConvolveByHand(t *testing.T) {
 		X: contiguous(0, tensor.Float32, 1, 2, 2, 3), W: contiguous(0, tensor.Float32, 2, 1, 2, 2), Y: contiguous(0, tensor.Float32, 1, 2, 2, 2),
 		Padding: []int64{1, 0}, Stride: []int64{2, 1}, Dilation: []int64{1, 1}, Groups: 2,
 	}
-	y, absolute := convolve(c, []float64{1, 2, 3, 4, 5, 6, -1, -2, -3, -4, -5, -6}, []float64{1, 2, 3, 4, 1, 1, 1, 1})
-	want := []float64{3*1 + 4*2, 3*2 + 4*3, 1*4 + 2*5, 1*5 + 2*6, -3, -5, -9, -11}
-	for i := range want {
-		if y[i] != want[i] || absolute[i] != math.Abs(want[i]) {
-			t.Errorf("%d: %v of %v, want %v", i, y[i], absolute[i], want[i])
+	x, w, y := []float64{1, 2, 3, 4, 5, 6, -1, -2, -3, -4, -5, -6}, []float64{1, 2, 3, 4, 1, 1, 1, 1}, []float64{1, 0, 0, 2, 0, 1, 0, 0}
+	for direction, want := range map[device.Direction][]float64{
+		device.Forward:        {3*1 + 4*2, 3*2 + 4*3, 1*4 + 2*5, 1*5 + 2*6, -3, -5, -9, -11},
+		device.BackwardData:   {3, 4, 0, 0, 2, 4, 0, 1, 1, 0, 0, 0},
+		device.BackwardFilter: {2 * 5, 2 * 6, 1, 2, 0, 0, -2, -3},
+	} {
+		c.Direction = direction
+		got, absolute := convolve(c, x, w, y)
+		for i := range want {
+			if got[i] != want[i] || absolute[i] != math.Abs(want[i]) {
+				t.Errorf("direction %d: %d: %v of %v, want %v", direction, i, got[i], absolute[i], want[i])
+			}
 		}
 	}
 }

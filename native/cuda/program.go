@@ -61,12 +61,15 @@ func (d *Device) newProgram(list []device.Command, s *device.Schedule) (*program
 	return p, nil
 }
 
+var convolutionNames = map[device.Direction]string{device.Forward: "convolution",
+	device.BackwardData: "input gradient of a convolution", device.BackwardFilter: "weight gradient of a convolution"}
+
 func commandName(c device.Command) string {
 	switch c := c.(type) {
 	case *device.Kernel:
 		return "kernel " + c.Entry
 	case *device.Convolution:
-		return "convolution"
+		return convolutionNames[c.Direction]
 	case *device.BatchNorm:
 		return "batch norm"
 	case *device.Linear:

@@ -90,7 +90,7 @@ int sb_queue_close(sb_queue *q, sb_error *e);
 int sb_queue_write(sb_queue *q, sb_pointer to, const void *from, size_t bytes, sb_error *e);
 int sb_queue_read(sb_queue *q, void *to, sb_pointer from, size_t bytes, sb_error *e);
 
-// cudnn.c: a convolution is described once for each signature, and packed once for each command.
+// cudnn.c: a convolution or one of its gradients is described once for each signature, packed once for each command.
 enum { SB_MAX_DIMS = 5, SB_MAX_SPATIAL = 3, SB_TAG = 400 };
 
 typedef struct sb_tensor {
@@ -100,7 +100,10 @@ typedef struct sb_tensor {
   int64_t alignment;
 } sb_tensor;
 
+enum sb_direction { SB_FORWARD, SB_BACKWARD_DATA, SB_BACKWARD_FILTER };
+
 typedef struct sb_convolution {
+  int direction;  // y from x and w, x from y and w, w from x and y
   sb_tensor x, w, y;
   int spatial;
   int64_t padding[SB_MAX_SPATIAL], stride[SB_MAX_SPATIAL], dilation[SB_MAX_SPATIAL];
