@@ -53,6 +53,7 @@ build: setup ## build bin/parity and the plugins written in Go
 	@mkdir -p bin
 	$(GOBUILD) -o bin/parity ./cmd/parity
 	$(GOBUILD) -o bin/samebits-predictor ./plugins/predictor
+	$(GOBUILD) -o bin/samebits-trainer ./plugins/trainer
 	$(GOBUILD) -o bin/samebits-example ./plugins/example
 
 proto: setup build/tools/protoc-gen-go build/tools/protoc-gen-go-grpc ## generate the code of bridge/proto
@@ -82,21 +83,21 @@ test-gpu: build build/tools/gotestsum ## run the tests that need a GPU
 	cd plugins/reference && $(WITH_PATHS) python -m pytest -q -m gpu
 
 CLANG_FILES = $(shell git ls-files '*.c' '*.cpp' '*.h' '*.cu' '*.cuh')
-PYTHON_FILES = plugins/reference
+PYTHON_PROJECTS = $(dir $(shell git ls-files '*pyproject.toml'))
 
 lint: setup $(TOOLS) ## check format, types, suspicious code and generated code
 	@files=$$($$($(GO) env GOROOT)/bin/gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "not gofmt: $$files" >&2; exit 1; }
 	PATH="$(dir $(GO)):$$PATH" build/tools/staticcheck ./...
 	PATH="$(dir $(GO)):$$PATH" build/tools/staticcheck -tags gpu ./native/...
 	.venv/bin/clang-format --dry-run -Werror $(CLANG_FILES)
-	cd $(PYTHON_FILES) && ../../.venv/bin/ruff check . && ../../.venv/bin/ruff format --check . && ../../.venv/bin/mypy
+	for p in $(PYTHON_PROJECTS); do (cd $$p && export PATH="$(CURDIR)/.venv/bin:$$PATH" && ruff check . && ruff format --check . && mypy); done
 	bash -n $$(git ls-files '*.sh') .ci/run
 	scripts/proto.sh --check
 
 fmt: setup ## format all sources
 	$$($(GO) env GOROOT)/bin/gofmt -w $$(git ls-files '*.go')
 	.venv/bin/clang-format -i $(CLANG_FILES)
-	cd $(PYTHON_FILES) && ../../.venv/bin/ruff check --fix . && ../../.venv/bin/ruff format .
+	for p in $(PYTHON_PROJECTS); do (cd $$p && export PATH="$(CURDIR)/.venv/bin:$$PATH" && ruff check --fix . && ruff format .); done
 
 demo: build ## verify resnet-18 and yolo9-t on this machine
 	$(WITH_PATHS) scripts/demo.sh

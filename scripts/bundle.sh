@@ -10,7 +10,7 @@ rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/python"
 
 # The very programs that `make build` made: certificates name the engine by the digest of its file.
-cp bin/parity bin/samebits-predictor "$bundle/bin/"
+cp bin/parity bin/samebits-predictor bin/samebits-trainer "$bundle/bin/"
 for package in native/cuda native/ops; do
     CGO_ENABLED=1 "$GO" test -c -trimpath -buildvcs=false -tags gpu -ldflags='-s -w' -o "$bundle/bin/${package//\//-}.test" "./$package"
     # Tests find their data below the folder that they run in.
@@ -20,9 +20,11 @@ for package in native/cuda native/ops; do
     fi
 done
 
+gzip -9 -n "$bundle"/bin/*
+
 cp -r plugins/reference/samebits_reference plugins/reference/samebits_wire plugins/reference/tests "$bundle/python/"
 cp plugins/reference/pyproject.toml "$bundle/python/"
-# run.sh unpacks these into python/: packed they are a third of the size.
+# run.sh unpacks programs and wheels: packed they are a third of the size.
 .venv/bin/python -m pip download -q --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
     --python-version 3.12 --implementation cp --abi cp312 --abi abi3 --abi none \
     --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 --platform manylinux_2_17_x86_64 --platform any \

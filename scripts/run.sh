@@ -8,9 +8,10 @@ if [ -z "$SAMEBITS_PYTHON" ] || ! "$SAMEBITS_PYTHON" -c 'import sys; sys.exit(sy
     echo "run.sh: no CPython 3.12 here: set SAMEBITS_PYTHON to one that has torch" >&2
     exit 3
 fi
-if [ ! -e "$bundle/python/.unpacked" ]; then # a wheel is an archive of what it installs
+if compgen -G "$bundle/bin/*.gz" >/dev/null; then # first run; a wheel is an archive of what it installs
     for wheel in "$bundle"/wheels/*.whl; do "$SAMEBITS_PYTHON" -m zipfile -e "$wheel" "$bundle/python"; done
-    touch "$bundle/python/.unpacked"
+    gunzip "$bundle"/bin/*.gz
+    chmod +x "$bundle"/bin/*
 fi
 export PATH="$bundle/bin:$PATH" PYTHONPATH="$bundle/python${PYTHONPATH:+:$PYTHONPATH}" PYTHONDONTWRITEBYTECODE=1
 [ $# -gt 0 ] || set -- parity doctor
