@@ -182,7 +182,8 @@ func (c convolutionCase) reference(t *testing.T, x, w, y view) {
 		for m := range y.sizes[1] {
 			for oy := range y.sizes[2] {
 				for ox := range y.sizes[3] {
-					acc, sum, magnitude := 0.0, 0.0, 0.0
+					sum, magnitude := 0.0, 0.0
+					blocks := newBlockSum(x.dtype, w.sizes[1]*w.sizes[2]*w.sizes[3])
 					for ci := range w.sizes[1] {
 						for ky := range w.sizes[2] {
 							for kx := range w.sizes[3] {
@@ -191,13 +192,14 @@ func (c convolutionCase) reference(t *testing.T, x, w, y view) {
 								if iy >= 0 && iy < x.sizes[2] && ix >= 0 && ix < x.sizes[3] {
 									in = x.get(n, m/out*w.sizes[1]+ci, iy, ix)
 								}
-								acc = fused(x.dtype, weight, in, acc)
+								blocks.add(weight, in)
 								sum += weight * in
 								magnitude += math.Abs(weight * in)
 							}
 						}
 					}
 					k := float64(w.sizes[1] * w.sizes[2] * w.sizes[3])
+					acc := blocks.value()
 					if math.Abs(acc-sum) > k*magnitude/(1<<24) {
 						t.Fatalf("%s: the reference itself is wrong: %v, by float64 %v", c.name, acc, sum)
 					}

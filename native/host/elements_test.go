@@ -78,6 +78,33 @@ func decode(d tensor.DType, from []byte) float64 {
 	panic(d)
 }
 
+// blockSum adds k products as the matrix product does: a chain from zero for each block of at most 256, then the sum of
+// the blocks in their order.
+type blockSum struct {
+	d              tensor.DType
+	k, blocks      int64
+	done, block    int64
+	sum, ofEarlier float64
+}
+
+func newBlockSum(d tensor.DType, k int64) *blockSum {
+	return &blockSum{d: d, k: k, blocks: (k + 255) / 256}
+}
+
+func (s *blockSum) add(a, b float64) {
+	s.sum = fused(s.d, a, b, s.sum)
+	if s.done++; s.done < s.k*(s.block+1)/s.blocks {
+		return
+	}
+	if s.block > 0 {
+		s.sum = fused(s.d, 1, s.sum, s.ofEarlier)
+	}
+	s.ofEarlier, s.sum = s.sum, 0
+	s.block++
+}
+
+func (s *blockSum) value() float64 { return s.ofEarlier }
+
 // fused is a*b + c rounded once to the accumulator's type: float64 for Float64, float32 else, whose values all three are.
 func fused(d tensor.DType, a, b, c float64) float64 {
 	if d == tensor.Float64 {

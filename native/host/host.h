@@ -9,7 +9,8 @@ extern "C" {
 #endif
 
 // ---- commands -----------------------------------------------------------------------------------------------------
-enum sb_kind { SB_KERNEL = 1, SB_CONVOLUTION, SB_BATCH_NORM, SB_COPY, SB_FILL };
+enum sb_kind { SB_KERNEL = 1, SB_CONVOLUTION, SB_BATCH_NORM, SB_NORM_TRAINING, SB_NORM_BACKWARD, SB_COPY, SB_FILL };
+enum sb_direction { SB_FORWARD, SB_BACKWARD_DATA, SB_BACKWARD_FILTER };  // what is computed: y, x or w
 enum sb_type { SB_FLOAT32 = 1, SB_FLOAT64, SB_BFLOAT16, SB_FLOAT16 };
 
 struct sb_kernel {
@@ -19,16 +20,16 @@ struct sb_kernel {
 };
 
 // A convolution is the matrix product y[m][j] = sum over k of w[m][k] * image(k, j) for every image n and group g, where
-// m counts the group's output channels, j = oy * ow + ox its pixels and k = (ci * kh + ky) * kw + kx. Every y is one
-// chain acc = fma(w, x, acc) for k = 0, 1, ... from acc = 0, padding included as zeros, in float (double for float64),
+// m counts the group's output channels, j = oy * ow + ox its pixels and k = (ci * kh + ky) * kw + kx. k is cut into
+// ceil(K / 256) even blocks; each is one chain acc = fma(w, x, acc) for its k in order from acc = 0, padding included as
+// zeros, in float (double for float64); y is the sum of the blocks in order,
 // plus the column's bias if there is one, rounded once to the type. So neither threads nor vector width change a bit.
 // A linear layer is a convolution whose image has one row: column j of b is pixel j.
 struct sb_convolution {
-  const void *x, *w;
-  void *y;
+  void *x, *w, *y;
   const void *bias;  // ow elements, or null
   void *packed;      // co * ci * kh * kw * groups elements of the accumulator's type
-  int32_t type;
+  int32_t type, direction;
   int64_t n, groups, ci, co;  // ci, co: channels of one group
   int64_t h, wd, oh, ow, kh, kw, sy, sx, py, px, dy, dx;
   int64_t xs[4], ws[4], ys[4];  // strides in elements: n, c, h, w and, of w, co, ci, kh, kw
@@ -42,6 +43,29 @@ struct sb_batch_norm {
   int32_t type;
   int64_t n, c, h, w;
   int64_t xs[4], ys[4];
+};
+
+// Batch norm of a training step: float statistics from sums in double, channel by channel in the order of memory.
+struct sb_norm_training {
+  const void *x;
+  void *y;
+  const float *scale, *bias;
+  float *running_mean, *running_variance, *save_mean, *save_invstd;
+  double momentum;
+  float epsilon;
+  int32_t type;
+  int64_t n, c, h, w;
+  int64_t xs[4], ys[4];
+};
+
+struct sb_norm_backward {
+  const void *x, *dy;
+  void *dx;
+  const float *scale, *save_mean, *save_invstd;
+  float *dscale, *dbias;
+  int32_t type;
+  int64_t n, c, h, w;
+  int64_t xs[4], dys[4], dxs[4];
 };
 
 struct sb_copy {
@@ -62,6 +86,8 @@ struct sb_command {
     struct sb_kernel kernel;
     struct sb_convolution convolution;
     struct sb_batch_norm batch_norm;
+    struct sb_norm_training norm_training;
+    struct sb_norm_backward norm_backward;
     struct sb_copy copy;
     struct sb_fill fill;
   };
@@ -110,8 +136,13 @@ int sb_host_threads(const struct sb_host *host);
 
 // sb_convolve takes sb_convolve_depthwise where that can do it: it gives 0 otherwise.
 int sb_convolve_depthwise(struct sb_host *host, struct sb_slot *mine, const struct sb_convolution *c);
+// sb_convolve takes the others for the other directions.
+void sb_convolve_backward_data(struct sb_host *host, struct sb_slot *mine, int vector, const struct sb_convolution *c);
+void sb_convolve_backward_filter(struct sb_host *host, struct sb_slot *mine, int vector, const struct sb_convolution *c);
 void sb_convolve(struct sb_host *host, struct sb_slot *mine, int vector, const struct sb_convolution *c);
 void sb_normalise(struct sb_host *host, struct sb_slot *mine, const struct sb_batch_norm *b);
+void sb_normalise_training(struct sb_host *host, struct sb_slot *mine, const struct sb_norm_training *b);
+void sb_normalise_backward(struct sb_host *host, struct sb_slot *mine, const struct sb_norm_backward *b);
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,7 @@ func matrix(seed uint64, d tensor.DType, rows, columns int64, columnMajor bool) 
 	return v
 }
 
-// TestLinear compares bits with one chain over k and the bias added at its end.
+// TestLinear compares bits with the sum of one chain a block of at most 256 k, and the bias added at its end.
 func TestLinear(t *testing.T) {
 	devices := []*Device{open(t, Threads(1)), open(t, Threads(3)), open(t, Threads(3), vectorBits(256))}
 	for _, c := range []struct {
@@ -44,10 +44,11 @@ func TestLinear(t *testing.T) {
 				bias, want := randomView(3, d, "nchw", []int64{c.n}), matrix(4, d, c.m, c.n, c.transposedD)
 				for i := range c.m {
 					for j := range c.n {
-						acc := 0.0
+						sum := newBlockSum(d, c.k)
 						for k := range c.k {
-							acc = fused(d, a.get(i, k), b.get(k, j), acc)
+							sum.add(a.get(i, k), b.get(k, j))
 						}
+						acc := sum.value()
 						acc += bias.get(j)
 						if d != tensor.Float64 {
 							acc = float64(float32(acc))
