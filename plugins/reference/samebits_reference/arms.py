@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 import torch
 
 from samebits_reference import __version__, banks, environment, families, graphs, profile, recorder, weights
 from samebits_reference.banks import Spec
+from samebits_reference.exhaustion import serving
 from samebits_reference.families import Order, flatten
-from samebits_reference.session import Session, is_out_of_memory, start
+from samebits_reference.session import Session, start
 from samebits_reference.watchers import Tracer
 from samebits_wire import arm_pb2 as wire
 from samebits_wire.arm import Arm
@@ -23,27 +22,6 @@ from samebits_wire.recording_pb2 import Setting
 
 EAGER, GRAPH, DOUBLE = "reference-eager", "reference-graph", "reference-fp64"
 ARMS = (EAGER, GRAPH, DOUBLE)
-
-_Call = TypeVar("_Call", bound=Callable[..., Any])
-
-
-def _serving(call: _Call) -> _Call:
-    """Turn an allocation that failed into a refusal, and free what can be freed: the process goes on serving."""
-
-    @functools.wraps(call)
-    def guarded(self: ReferenceArm, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return call(self, *args, **kwargs)
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            what = (str(error).strip().splitlines() or ["no memory"])[0]
-        gc.collect()
-        if torch.cuda.is_initialized():
-            torch.cuda.empty_cache()
-        raise ProblemError(Problem("OUT_OF_MEMORY", what, call.__name__), Kind.OUT_OF_MEMORY)
-
-    return guarded  # type: ignore[return-value]
 
 
 class ReferenceArm(Arm):
@@ -65,7 +43,7 @@ class ReferenceArm(Arm):
             environment=[Setting(key=key, value=value) for key, value in here.items()],
         )
 
-    @_serving
+    @serving
     def build(self, request: wire.BuildRequest, memory: Memory) -> wire.BuildReply:
         """Make a family, run it once, and learn what goes in, what comes out and what is read."""
         if request.arm not in ARMS:
@@ -106,7 +84,7 @@ class ReferenceArm(Arm):
             imgsz=built.order.imgsz,
         )
 
-    @_serving
+    @serving
     def record(self, request: wire.RecordRequest, memory: Memory) -> wire.RecordReply:
         """Record one eager step on given inputs."""
         session = self._built()
@@ -122,7 +100,7 @@ class ReferenceArm(Arm):
             outputs=_messages([Spec.of(name, tensor) for name, tensor in session.taken.outputs]),
         )
 
-    @_serving
+    @serving
     def export(self, request: wire.ExportRequest, memory: Memory) -> None:
         """Copy the recording, or the weights of the latest Build, Load or Record."""
         session = self._built()
@@ -141,7 +119,7 @@ class ReferenceArm(Arm):
             raise ProblemError(Problem("REGION", what, "region"))
         memory.view(request.region)[:] = data
 
-    @_serving
+    @serving
     def load(self, request: wire.LoadRequest, memory: Memory) -> wire.LoadReply:
         """Take weights. Options are switches of native arms and change nothing here."""
         session = self._built()
@@ -164,7 +142,7 @@ class ReferenceArm(Arm):
             inputs=_messages(session.inputs), outputs=_messages(session.outputs), peak_bytes=session.peak_bytes()
         )
 
-    @_serving
+    @serving
     def prepare(self, request: wire.PrepareRequest, memory: Memory) -> wire.PrepareReply:
         """Resolve the banks, and capture if this arm replays."""
         session = self._built()
@@ -187,7 +165,7 @@ class ReferenceArm(Arm):
         nodes = session.graph.nodes if session.graph else 0
         return wire.PrepareReply(captured=session.graph is not None, nodes=nodes, peak_bytes=session.peak_bytes())
 
-    @_serving
+    @serving
     def step(self, input_bank: int, output_bank: int) -> None:
         """Run one step from a bank to a bank."""
         session = self._prepared(input_bank)
@@ -198,7 +176,7 @@ class ReferenceArm(Arm):
         _copy([tensor for _, tensor in outputs], session.output_banks[output_bank])
         session.wait()
 
-    @_serving
+    @serving
     def disturb(self, request: wire.DisturbRequest) -> None:
         """Poison what the next replay must write, and leave freed memory full of NaN behind."""
         session = self._built()
@@ -208,7 +186,7 @@ class ReferenceArm(Arm):
             _churn(session.built.device)
         session.wait()
 
-    @_serving
+    @serving
     def trace(self, request: wire.TraceRequest, memory: Memory) -> wire.TraceReply:
         """Run one eager step and digest everything it makes."""
         session = self._prepared(request.input_bank)
@@ -231,7 +209,7 @@ class ReferenceArm(Arm):
             reply.wanted.CopyFrom(Spec.of("", tracer.wanted).message())
         return reply
 
-    @_serving
+    @serving
     def measure(self, request: wire.MeasureRequest) -> wire.MeasureReply:
         """Time steps on inputs that are on the device already."""
         session = self._prepared(request.input_bank)

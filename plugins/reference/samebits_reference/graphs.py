@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from samebits_reference.exhaustion import is_out_of_memory
 from samebits_reference.families import flatten
 from samebits_wire.problems import Kind, Problem, ProblemError
 
@@ -32,9 +33,9 @@ class Graph:
             with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
                 self.outputs = list(flatten(step()))
             self._graph.instantiate()
-        except torch.OutOfMemoryError:
-            raise
         except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
             problem = Problem("CAPTURE_FAILED", f"PyTorch cannot capture this step: {_first_line(error)}", "prepare")
             raise ProblemError(problem, Kind.UNIMPLEMENTED) from error
         self.nodes = _count_nodes(self._graph)

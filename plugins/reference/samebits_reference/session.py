@@ -8,19 +8,11 @@ import torch
 
 from samebits_reference import graphs, recorder
 from samebits_reference.banks import Spec
+from samebits_reference.exhaustion import is_out_of_memory
 from samebits_reference.families import Built, flatten
 from samebits_reference.profile import Profile
 from samebits_reference.watchers import Reader
 from samebits_wire.problems import Problem, ProblemError
-
-
-def is_out_of_memory(error: BaseException | None) -> bool:
-    """Say whether an error, or one it came from, is an allocation that failed."""
-    while error is not None:
-        if isinstance(error, torch.OutOfMemoryError | MemoryError) or "DefaultCPUAllocator" in str(error):
-            return True
-        error = error.__context__
-    return False
 
 
 @dataclasses.dataclass

@@ -5,8 +5,9 @@ import torch
 from conftest import HostMemory, built, recorded, same_bits
 from interpreter import Interpreter
 
-from samebits_reference import arms, weights
+from samebits_reference import weights
 from samebits_reference.arms import DOUBLE, EAGER, GRAPH, ReferenceArm
+from samebits_reference.exhaustion import is_out_of_memory
 from samebits_reference.families import flatten
 from samebits_wire import arm_pb2 as wire
 from samebits_wire import recording_pb2 as pb
@@ -260,4 +261,4 @@ def test_out_of_memory_is_a_refusal(session: Session, monkeypatch: pytest.Monkey
 def test_the_host_allocator_running_dry_is_out_of_memory() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.empty(1 << 55, dtype=torch.uint8)
-    assert arms.is_out_of_memory(caught.value)
+    assert is_out_of_memory(caught.value)

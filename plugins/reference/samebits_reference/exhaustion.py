@@ -1,0 +1,42 @@
+"""Memory that runs out is a refusal: the process goes on serving."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+
+from samebits_wire.problems import Kind, Problem, ProblemError
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+
+def serving(call: _Call) -> _Call:
+    """Turn an allocation that failed into a refusal, and free what can be freed: the process goes on serving."""
+
+    @functools.wraps(call)
+    def guarded(self: object, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return call(self, *args, **kwargs)
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            what = (str(error).strip().splitlines() or ["no memory"])[0]
+        gc.collect()
+        if torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
+        raise ProblemError(Problem("OUT_OF_MEMORY", what, call.__name__), Kind.OUT_OF_MEMORY)
+
+    return guarded  # type: ignore[return-value]
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Say whether an error, or one it came from, is an allocation that failed."""
+    while error is not None:
+        if isinstance(error, torch.OutOfMemoryError | MemoryError) or "DefaultCPUAllocator" in str(error):
+            return True
+        error = error.__context__
+    return False
