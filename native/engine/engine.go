@@ -92,10 +92,10 @@ func (m *Model) deviceOptions() device.Options {
 	o := device.Options{Deterministic: true}
 	for _, s := range m.recording.Header.ProfileSettings {
 		switch s.Key {
-		case "cudnn.deterministic":
-			o.Deterministic = s.Value == "true"
-		case "cudnn.allow_tf32":
-			o.AllowTF32 = s.Value == "true"
+		case "torch.backends.cudnn.deterministic":
+			o.Deterministic = s.Value == "on"
+		case "torch.backends.cudnn.allow_tf32":
+			o.AllowTF32 = s.Value == "on"
 		}
 	}
 	return o
