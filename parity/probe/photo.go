@@ -56,38 +56,45 @@ func photo(spec tensor.Spec, put func(int64, float32)) error {
 	if err != nil {
 		return err
 	}
-	batch, height, width := spec.Sizes[0], spec.Sizes[2], spec.Sizes[3]
 	turn := int64(len(all))
-	for n := range batch {
-		p := all[n%turn]
-		mirrored := n/turn%2 == 1
-		columns, rows := taps(p.width, width), taps(p.height, height)
-		for y, row := range rows {
-			for x := range columns {
-				column := columns[x]
-				if mirrored {
-					column = columns[len(columns)-1-x]
-				}
-				for c := range int64(3) {
-					at := ((n*3+c)*height+int64(y))*width + int64(x)
-					put(at, float32(p.blend(row, column, c))/255)
-				}
+	for n := range spec.Sizes[0] {
+		p := &all[n%turn]
+		p.resize(spec, n, area{0, 0, p.width, p.height}, n/turn%2 == 1, put)
+	}
+	return nil
+}
+
+// area is a part of a picture.
+type area struct{ left, top, width, height int64 }
+
+// resize makes image n of a batch of a part of the picture.
+func (p *picture) resize(spec tensor.Spec, n int64, from area, mirrored bool, put func(int64, float32)) {
+	height, width := spec.Sizes[2], spec.Sizes[3]
+	columns, rows := taps(from.left, from.width, width), taps(from.top, from.height, height)
+	for y, row := range rows {
+		for x := range columns {
+			column := columns[x]
+			if mirrored {
+				column = columns[len(columns)-1-x]
+			}
+			for c := range int64(3) {
+				at := ((n*3+c)*height+int64(y))*width + int64(x)
+				put(at, float32(p.blend(row, column, c))/255)
 			}
 		}
 	}
-	return nil
 }
 
 // A tap is a place between two pixels of a line: near + part/65536.
 type tap struct{ near, far, part int64 }
 
-// taps puts the centres of to pixels over a line of from pixels.
-func taps(from, to int64) []tap {
+// taps puts the centres of to pixels over a line of from pixels, which begins at start.
+func taps(start, from, to int64) []tap {
 	line := make([]tap, to)
 	for i := range line {
 		at := max((2*int64(i)+1)*from*65536/(2*to)-32768, 0)
 		near := min(at>>16, from-1)
-		line[i] = tap{near, min(near+1, from-1), at & 65535}
+		line[i] = tap{start + near, start + min(near+1, from-1), at & 65535}
 	}
 	return line
 }

@@ -64,13 +64,21 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-func noise(spec tensor.Spec, seed uint64, put func(int64, float32)) {
+// counter gives the numbers of an input, one after the other.
+func counter(name string, seed uint64) func() uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(spec.Name)) // a hash never fails
+	_, _ = h.Write([]byte(name)) // a hash never fails
 	state := mix(seed ^ h.Sum64())
-	for i := range spec.Numel() {
+	return func() uint64 {
 		state += gamma
-		put(i, float32(mix(state)>>40)*(1.0/(1<<24)))
+		return mix(state)
+	}
+}
+
+func noise(spec tensor.Spec, seed uint64, put func(int64, float32)) {
+	draws := counter(spec.Name, seed)
+	for i := range spec.Numel() {
+		put(i, float32(draws()>>40)*(1.0/(1<<24)))
 	}
 }
 

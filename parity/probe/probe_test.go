@@ -83,13 +83,13 @@ func TestSeedsAndNamesCount(t *testing.T) {
 }
 
 func TestTaps(t *testing.T) {
-	same := taps(5, 5)
+	same := taps(0, 5, 5)
 	for i, tap := range same {
 		if tap.near != int64(i) || tap.part != 0 {
 			t.Errorf("same size: %d is %+v", i, tap)
 		}
 	}
-	double := taps(2, 4)
+	double := taps(0, 2, 4)
 	for i, want := range []tap{{0, 1, 0}, {0, 1, 16384}, {0, 1, 49152}, {1, 1, 16384}} {
 		if double[i] != want {
 			t.Errorf("twice the size: %d is %+v, want %+v", i, double[i], want)
