@@ -252,6 +252,8 @@ template <class E> void convolve(sb_host *host, sb_slot *mine, const sb_convolut
 }  // namespace
 
 extern "C" void sb_convolve(sb_host *host, sb_slot *mine, int vector, const sb_convolution *given) {
+  if (given->direction == SB_BACKWARD_DATA) return sb_convolve_backward_data(host, mine, vector, given);
+  if (given->direction == SB_BACKWARD_FILTER) return sb_convolve_backward_filter(host, mine, vector, given);
   sb_convolution c = *given;
   if (c.n * c.co * c.groups * c.oh * c.ow == 0) return;
   if (sb_convolve_depthwise(host, mine, &c)) return;

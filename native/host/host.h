@@ -118,7 +118,7 @@ struct sb_failure {
 // Runs commands from..to-1. Gives 0, or 1 if a kernel failed; the commands after it are not run.
 int sb_host_run(struct sb_host *host, const struct sb_list *list, int64_t from, int64_t to, struct sb_failure *failure);
 
-// The widest vectors that this CPU has: 512, 256, or 0 if it lacks AVX2, FMA or F16C.
+// The widest vectors that this CPU has: 512, 256, or 0 if it is no x86-64-v3: AVX2, FMA, F16C.
 int sb_cpu_vector(void);
 
 // ---- for the parts of the C side ----------------------------------------------------------------------------------

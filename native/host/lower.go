@@ -84,6 +84,14 @@ func (p *program) lower(list []device.Command, resolve device.Resolve) error {
 			to.kind = C.SB_BATCH_NORM
 			p.names[i] = "batch norm"
 			l.batchNorm(c, (*C.struct_sb_batch_norm)(body))
+		case *device.BatchNormTraining:
+			to.kind = C.SB_NORM_TRAINING
+			p.names[i] = "batch norm training"
+			l.normTraining(c, (*C.struct_sb_norm_training)(body))
+		case *device.BatchNormBackward:
+			to.kind = C.SB_NORM_BACKWARD
+			p.names[i] = "batch norm backward"
+			l.normBackward(c, (*C.struct_sb_norm_backward)(body))
 		case *device.Copy:
 			to.kind = C.SB_COPY
 			p.names[i] = "copy"

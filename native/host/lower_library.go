@@ -21,6 +21,10 @@ var elementTypes = map[tensor.DType]C.int32_t{
 	tensor.BFloat16: C.SB_BFLOAT16, tensor.Float16: C.SB_FLOAT16,
 }
 
+var directions = map[device.Direction]C.int32_t{
+	device.Forward: C.SB_FORWARD, device.BackwardData: C.SB_BACKWARD_DATA, device.BackwardFilter: C.SB_BACKWARD_FILTER,
+}
+
 // sameType checks that tensors have one type that we compute in.
 func (l *lowering) sameType(tensors ...device.Tensor) (C.int32_t, bool) {
 	d := tensors[0].DType
@@ -65,8 +69,9 @@ func spatial(sizes []int64, fill int64) []int64 {
 }
 
 func (l *lowering) convolution(c *device.Convolution, to *C.struct_sb_convolution) {
-	if c.Direction != device.Forward {
-		l.problem("UNSUPPORTED", "the host device has no backward convolution")
+	direction, ok := directions[c.Direction]
+	if !ok {
+		l.problem("UNSUPPORTED", "a convolution in direction %d", c.Direction)
 		return
 	}
 	code, ok := l.sameType(c.X, c.W, c.Y)
@@ -96,7 +101,7 @@ func (l *lowering) convolution(c *device.Convolution, to *C.struct_sb_convolutio
 		return
 	}
 	*to = C.struct_sb_convolution{
-		_type: code, n: C.int64_t(x[0]), groups: C.int64_t(c.Groups), ci: C.int64_t(w[1]), co: C.int64_t(w[0] / c.Groups),
+		_type: code, direction: direction, n: C.int64_t(x[0]), groups: C.int64_t(c.Groups), ci: C.int64_t(w[1]), co: C.int64_t(w[0] / c.Groups),
 		h: C.int64_t(x[2]), wd: C.int64_t(x[3]), oh: C.int64_t(y[2]), ow: C.int64_t(y[3]),
 		kh: C.int64_t(w[2]), kw: C.int64_t(w[3]), sy: C.int64_t(stride[0]), sx: C.int64_t(stride[1]),
 		py: C.int64_t(padding[0]), px: C.int64_t(padding[1]), dy: C.int64_t(dilation[0]), dx: C.int64_t(dilation[1]),

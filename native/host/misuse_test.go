@@ -58,7 +58,7 @@ func TestPrepareRefuses(t *testing.T) {
 		{"one padding", convolution(func(c *device.Convolution) { c.Padding = []int64{1} }), "BAD_SHAPE", "padding [1]"},
 		{"large kernel", convolution(func(c *device.Convolution) { c.Dilation = []int64{9, 1} }), "BAD_SHAPE", "larger than x"},
 		{"x nowhere", convolution(func(c *device.Convolution) { c.X.Pointer = nowhere }), "BAD_ADDRESS", "x has no address"},
-		{"no backward", convolution(func(c *device.Convolution) { c.Direction = device.BackwardData }), "UNSUPPORTED", "backward"},
+		{"no direction", convolution(func(c *device.Convolution) { c.Direction = 9 }), "UNSUPPORTED", "direction 9"},
 		{"k that does not fit", linear(func(c *device.Linear) { c.B = f32(5, 5) }), "BAD_SHAPE", "do not fit"},
 		{"short bias", linear(func(c *device.Linear) { c.Bias = f32(4) }), "BAD_SHAPE", "bias [4]"},
 		{"bias with gaps", linear(func(c *device.Linear) { c.Bias.Strides = []int64{2} }), "BAD_SHAPE", "bias [5]"},

@@ -1,16 +1,7 @@
 // run.c: lists of commands, and the walk over one.
-#include <cpuid.h>
 #include <stdlib.h>
 #include <string.h>
 #include "pool.h"
-
-int sb_cpu_vector(void) {
-  unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_F16C)) return 0;
-  __builtin_cpu_init();  // the rest includes whether the kernel saves the registers
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2")) return 0;
-  return __builtin_cpu_supports("avx512f") ? 512 : 256;
-}
 
 // ---- lists --------------------------------------------------------------------------------------------------------
 static size_t commands_bytes(int64_t count) { return sizeof(struct sb_list) + count * sizeof(struct sb_command); }
@@ -124,6 +115,8 @@ int sb_host_run(struct sb_host *host, const struct sb_list *list, int64_t from, 
       case SB_KERNEL: run_kernel(host, mine, &c->kernel); break;
       case SB_CONVOLUTION: sb_convolve(host, mine, host->vector, &c->convolution); break;
       case SB_BATCH_NORM: sb_normalise(host, mine, &c->batch_norm); break;
+      case SB_NORM_TRAINING: sb_normalise_training(host, mine, &c->norm_training); break;
+      case SB_NORM_BACKWARD: sb_normalise_backward(host, mine, &c->norm_backward); break;
       case SB_COPY: run_bytes(host, mine, (struct bytes_job){.to = c->copy.to, .from = c->copy.from, .bytes = c->copy.bytes}); break;
       case SB_FILL: run_bytes(host, mine, (struct bytes_job){.to = c->fill.to, .byte = c->fill.byte, .bytes = c->fill.bytes}); break;
     }
