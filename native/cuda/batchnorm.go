@@ -20,38 +20,51 @@ type batchNorm struct {
 	epsilon float64
 }
 
+// named is a tensor with what errors call it.
+type named struct {
+	name string
+	device.Tensor
+}
+
 // describeBatchNorm checks a batch norm and describes it as PyTorch would.
 func describeBatchNorm(b *device.BatchNorm) (batchNorm, error) {
-	dims := len(b.X.Sizes)
-	if dims < 3 || dims > maxDims || len(b.X.Strides) != dims {
-		return batchNorm{}, fmt.Errorf("batch norm of %d dimensions; 3 to %d are possible", dims, maxDims)
+	x, err := describeNorm(b.X, []named{{"y", b.Y}},
+		[]named{{"scale", b.Scale}, {"bias", b.Bias}, {"mean", b.Mean}, {"variance", b.Variance}})
+	return batchNorm{x: x, epsilon: b.Epsilon}, err
+}
+
+// describeNorm describes x. One description must hold for it and for all that are like it, and another one for all that
+// have an element a channel.
+func describeNorm(x device.Tensor, alike, channels []named) (described, error) {
+	dims := len(x.Sizes)
+	if dims < 3 || dims > maxDims || len(x.Strides) != dims {
+		return described{}, fmt.Errorf("batch norm of %d dimensions; 3 to %d are possible", dims, maxDims)
 	}
-	if (b.X.DType != tensor.Float32 && b.X.DType != tensor.Float16) || b.Y.DType != b.X.DType {
-		return batchNorm{}, fmt.Errorf("x is %s and y %s; both must be float32 or float16", b.X.DType, b.Y.DType)
+	if x.DType != tensor.Float32 && x.DType != tensor.Float16 {
+		return described{}, fmt.Errorf("x is %s; it must be float32 or float16", x.DType)
 	}
-	if slices.Min(b.X.Sizes) < 1 || tensor.Numel(b.X.Sizes) > math.MaxInt32 {
-		return batchNorm{}, fmt.Errorf("x is %v; 1 to 2^31-1 elements are possible", b.X.Sizes)
+	if slices.Min(x.Sizes) < 1 || tensor.Numel(x.Sizes) > math.MaxInt32 {
+		return described{}, fmt.Errorf("x is %v; 1 to 2^31-1 elements are possible", x.Sizes)
 	}
-	last := isChannelsLast(b.X.Sizes, b.X.Strides)
-	sizes, strides := padTo4(b.X.Sizes, b.X.Strides)
+	last := isChannelsLast(x.Sizes, x.Strides)
+	sizes, strides := padTo4(x.Sizes, x.Strides)
 	strides = canonicalStrides(sizes, strides, last)
-	if !slices.Equal(b.Y.Sizes, b.X.Sizes) || len(b.Y.Strides) != dims {
-		return batchNorm{}, fmt.Errorf("y is %v, x is %v", b.Y.Sizes, b.X.Sizes)
-	}
-	if _, y := padTo4(b.Y.Sizes, b.Y.Strides); !slices.Equal(canonicalStrides(sizes, y, last), strides) {
-		return batchNorm{}, fmt.Errorf("y has strides %v, x %v; one description holds for both", b.Y.Strides, b.X.Strides)
-	}
-	for _, p := range []struct {
-		name string
-		device.Tensor
-	}{{"scale", b.Scale}, {"bias", b.Bias}, {"mean", b.Mean}, {"variance", b.Variance}} {
-		if p.DType != tensor.Float32 || tensor.Numel(p.Sizes) != b.X.Sizes[1] || !tensor.IsContiguous(p.Sizes, p.Strides) {
-			return batchNorm{}, fmt.Errorf("%s is %s %v; a contiguous float32 [%d] is wanted", p.name, p.DType, p.Sizes, b.X.Sizes[1])
+	for _, t := range alike {
+		if t.DType != x.DType || !slices.Equal(t.Sizes, x.Sizes) || len(t.Strides) != dims {
+			return described{}, fmt.Errorf("%s is %s %v, x is %s %v", t.name, t.DType, t.Sizes, x.DType, x.Sizes)
+		}
+		if _, own := padTo4(t.Sizes, t.Strides); !slices.Equal(canonicalStrides(sizes, own, last), strides) {
+			return described{}, fmt.Errorf("%s has strides %v, x %v; one description holds for both", t.name, t.Strides, x.Strides)
 		}
 	}
-	out := batchNorm{x: described{dtype: b.X.DType, dims: len(sizes)}, epsilon: b.Epsilon}
-	copy(out.x.sizes[:], sizes)
-	copy(out.x.strides[:], strides)
+	for _, t := range channels {
+		if t.DType != tensor.Float32 || tensor.Numel(t.Sizes) != x.Sizes[1] || !tensor.IsContiguous(t.Sizes, t.Strides) {
+			return described{}, fmt.Errorf("%s is %s %v; a contiguous float32 [%d] is wanted", t.name, t.DType, t.Sizes, x.Sizes[1])
+		}
+	}
+	out := described{dtype: x.DType, dims: len(sizes)}
+	copy(out.sizes[:], sizes)
+	copy(out.strides[:], strides)
 	return out, nil
 }
 

@@ -103,8 +103,11 @@ func TestDescribeLinear(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := linear{dtype: tensor.Float32, transa: test.transa, transb: test.transb, m: test.m, n: test.n, k: test.k,
-				lda: test.lda, ldb: test.ldb, ldd: test.ldd, alignA: 256, alignB: 64, alignD: 128, alignBias: 16}
+			want := linear{
+				product: product{swapped: true, transa: test.transa, transb: test.transb, m: test.m, n: test.n, k: test.k,
+					lda: test.lda, ldb: test.ldb, ldd: test.ldd},
+				dtype: tensor.Float32, alignA: 256, alignB: 64, alignD: 128, alignBias: 16,
+			}
 			if got != want {
 				t.Errorf("%+v\nwant %+v", got, want)
 			}

@@ -63,6 +63,9 @@ func (w *preparation) lanes() error {
 		lane  = append(slices.Clone(w.p.lane), 0) // never empty
 	)
 	for i, all := range w.options.Schedule.Waits {
+		if j, ok := w.persistent.before[i]; ok {
+			all = append(slices.Clone(all), int32(j))
+		}
 		for _, j := range essential(all, w.p.lane, w.p.lane[i]) {
 			waits = append(waits, C.int(j))
 		}

@@ -23,14 +23,17 @@ type preparation struct {
 	options device.Options
 	resolve device.Resolve
 
-	scratch   buffer // for the tensors of a trial
-	workspace buffer // for its library call
-	plans     map[convolution]*plan
-	linears   map[linear]*chosenLinear
-	tried     map[trial]bool
-	needs     []int64 // bytes of workspace, by lane
-	packs     []pendingPack
-	products  []pendingLinear
+	scratch    buffer // for the tensors of a trial
+	workspace  buffer // for its library call
+	plans      map[convolution]*plan
+	linears    map[linear]*chosenLinear
+	tried      map[trial]bool
+	persistent persistent
+	needs      []int64 // bytes of workspace, by lane
+	gemms      []bool  // by lane: cuBLAS has products there
+	packs      []pendingPack
+	norms      []pendingNorm
+	products   []pendingLinear
 }
 
 // trial is a signature that ran on a lane. Every lane has handles of its own, which may load and allocate when they
@@ -45,6 +48,12 @@ type pendingPack struct {
 	command int
 	plan    *plan
 	x, w, y C.sb_pointer
+}
+
+// pendingNorm likewise. Its descriptors are made.
+type pendingNorm struct {
+	command int
+	c       C.sb_norm
 }
 
 // pendingLinear likewise.
@@ -70,7 +79,7 @@ func (d *Device) Prepare(list []device.Command, resolve device.Resolve, o device
 		d: d, p: p, options: o, resolve: resolve,
 		scratch: buffer{d: d}, workspace: buffer{d: d},
 		plans: map[convolution]*plan{}, linears: map[linear]*chosenLinear{}, tried: map[trial]bool{},
-		needs: make([]int64, len(p.lanes)),
+		needs: make([]int64, len(p.lanes)), gemms: make([]bool, len(p.lanes)),
 	}
 	err = w.all(list)
 	if err == nil && p.lane != nil {
@@ -81,6 +90,9 @@ func (d *Device) Prepare(list []device.Command, resolve device.Resolve, o device
 		err = w.finish()
 	}
 	if err != nil {
+		for i := range w.norms {
+			C.sb_norm_close(p.q, &w.norms[i].c)
+		}
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
@@ -131,6 +143,12 @@ func (w *preparation) one(i int, c device.Command) error {
 		return w.convolution(i, c)
 	case *device.BatchNorm:
 		return w.batchNorm(i, c)
+	case *device.BatchNormTraining:
+		return w.normTraining(i, c)
+	case *device.BatchNormBackward:
+		return w.normBackward(i, c)
+	case *device.Matmul:
+		return w.matmul(i, c)
 	case *device.Linear:
 		return w.linear(i, c)
 	case *device.Copy:
@@ -221,6 +239,17 @@ func (w *preparation) finish() error {
 	for _, c := range w.packs {
 		if err := w.pack(c, at[w.p.laneOf(c.command)]); err != nil {
 			return err
+		}
+	}
+	for _, c := range w.norms {
+		c.c.workspace = at[w.p.laneOf(c.command)]
+		C.sb_list_norm(w.p.list, C.int(c.command), &c.c)
+	}
+	w.norms = nil // their descriptors are the list's now
+	var e C.sb_error
+	for lane, used := range w.gemms {
+		if used && C.sb_queue_workspace(w.p.lanes[lane], at[lane], matmulWorkspace, &e) != 0 {
+			return failure(&e)
 		}
 	}
 	for _, c := range w.products {

@@ -72,6 +72,12 @@ func commandName(c device.Command) string {
 		return convolutionNames[c.Direction]
 	case *device.BatchNorm:
 		return "batch norm"
+	case *device.BatchNormTraining:
+		return "batch norm in training"
+	case *device.BatchNormBackward:
+		return "gradient of a batch norm"
+	case *device.Matmul:
+		return "matmul"
 	case *device.Linear:
 		return "linear"
 	case *device.Copy:

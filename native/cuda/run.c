@@ -31,6 +31,12 @@ int sb_queue_cublas(sb_queue *q, sb_error *e) {
   return 0;
 }
 
+int sb_queue_workspace(sb_queue *q, sb_pointer p, size_t bytes, sb_error *e) {
+  SB_ENTER(q->d, e);
+  SB_TRY(q->d->l, SB_CUBLAS, cublasSetWorkspace_v2, (q->cublas, (void *)p, bytes), e);
+  return 0;
+}
+
 int sb_queue_wait(sb_queue *q, sb_error *e) {
   SB_ENTER(q->d, e);
   SB_TRY(q->d->l, SB_CUDA, cuStreamSynchronize, (q->stream), e);
@@ -59,7 +65,7 @@ int sb_queue_read(sb_queue *q, void *to, sb_pointer from, size_t bytes, sb_error
   return 0;
 }
 
-enum kind { NOTHING, KERNEL, CONVOLUTION, BATCH_NORM, LINEAR, COPY, FILL };
+enum kind { NOTHING, KERNEL, CONVOLUTION, BATCH_NORM, NORM, LINEAR, MATMUL, COPY, FILL };
 
 typedef struct command {
   enum kind kind;
@@ -73,7 +79,9 @@ typedef struct command {
       void *plan, *pack;
     } convolution;
     sb_batch_norm *batch_norm;
+    sb_norm *norm;
     sb_linear *linear;
+    sb_matmul *matmul;
     struct {
       sb_pointer to, from;
       size_t bytes;
@@ -112,9 +120,16 @@ void sb_list_free(sb_queue *q, sb_list *list) {
         sb_batch_norm_close(q, c->u.batch_norm);
         free(c->u.batch_norm);
         break;
+      case NORM:
+        sb_norm_close(q, c->u.norm);
+        free(c->u.norm);
+        break;
       case LINEAR:
         sb_linear_close(q, c->u.linear);
         free(c->u.linear);
+        break;
+      case MATMUL:
+        free(c->u.matmul);
         break;
       default:
         break;
@@ -160,11 +175,25 @@ void sb_list_batch_norm(sb_list *list, int i, const sb_batch_norm *b) {
   *c->u.batch_norm = *b;
 }
 
+void sb_list_norm(sb_list *list, int i, const sb_norm *n) {
+  command *c = &list->commands[i];
+  c->kind = NORM;
+  c->u.norm = sb_zeroed(1, sizeof *n);
+  *c->u.norm = *n;
+}
+
 void sb_list_linear(sb_list *list, int i, const sb_linear *p) {
   command *c = &list->commands[i];
   c->kind = LINEAR;
   c->u.linear = sb_zeroed(1, sizeof *p);
   *c->u.linear = *p;
+}
+
+void sb_list_matmul(sb_list *list, int i, const sb_matmul *p) {
+  command *c = &list->commands[i];
+  c->kind = MATMUL;
+  c->u.matmul = sb_zeroed(1, sizeof *p);
+  *c->u.matmul = *p;
 }
 
 void sb_list_copy(sb_list *list, int i, sb_pointer to, sb_pointer from, size_t bytes) {
@@ -203,8 +232,12 @@ int sb_launch(sb_queue *q, const sb_list *list, int i, sb_error *e) {
       return sb_convolution_launch(q, c->u.convolution.plan, c->u.convolution.pack, e);
     case BATCH_NORM:
       return sb_batch_norm_launch(q, c->u.batch_norm, e);
+    case NORM:
+      return sb_norm_launch(q, c->u.norm, e);
     case LINEAR:
       return sb_linear_launch(q, c->u.linear, e);
+    case MATMUL:
+      return sb_matmul_launch(q, c->u.matmul, e);
     case COPY:
       SB_TRY(l, SB_CUDA, cuMemcpyDtoDAsync_v2, (c->u.copy.to, c->u.copy.from, c->u.copy.bytes, q->stream), e);
       return 0;

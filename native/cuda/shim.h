@@ -85,6 +85,8 @@ typedef struct sb_queue {
 int sb_queue_open(sb_device *d, sb_queue **q, sb_error *e);
 int sb_queue_cudnn(sb_queue *q, sb_error *e);
 int sb_queue_cublas(sb_queue *q, sb_error *e);
+// sb_queue_workspace gives the cuBLAS handle its workspace, after its stream: setting that takes the workspace away.
+int sb_queue_workspace(sb_queue *q, sb_pointer p, size_t bytes, sb_error *e);
 int sb_queue_wait(sb_queue *q, sb_error *e);
 int sb_queue_close(sb_queue *q, sb_error *e);
 int sb_queue_write(sb_queue *q, sb_pointer to, const void *from, size_t bytes, sb_error *e);
@@ -125,6 +127,7 @@ int sb_convolution_pack(sb_queue *q, sb_pointer x, sb_pointer w, sb_pointer y, s
 int sb_convolution_run(sb_queue *q, void *plan, void *pack, sb_error *e);
 void sb_descriptor_free(sb_queue *q, void *descriptor);
 
+// norm.c: batch norms. In inference
 typedef struct sb_batch_norm {
   int type;  // of x and y
   int dims;
@@ -137,6 +140,25 @@ typedef struct sb_batch_norm {
 int sb_batch_norm_open(sb_queue *q, sb_batch_norm *b, sb_error *e);
 int sb_batch_norm_run(sb_queue *q, const sb_batch_norm *b, sb_error *e);
 void sb_batch_norm_close(sb_queue *q, sb_batch_norm *b);
+
+// and in training, forward: y, the running statistics, what is saved and the reserve; backward: dx, dscale and dbias.
+typedef struct sb_norm {
+  int backward;
+  unsigned mode;  // cudnnBatchNormMode_t
+  int type;       // of x, y, dx and dy
+  int dims;
+  int sizes[SB_MAX_DIMS], strides[SB_MAX_DIMS];
+  sb_pointer x, y, dx, dy, scale, bias, dscale, dbias, running_mean, running_variance, save_mean, save_invstd;
+  sb_pointer reserve, workspace;
+  double momentum, epsilon;
+  size_t reserve_bytes;
+  size_t reserve_needed, workspace_bytes;  // asked by sb_norm_open, which makes the descriptors
+  struct cudnnTensorStruct *tensor, *channels;
+} sb_norm;
+
+int sb_norm_open(sb_queue *q, sb_norm *n, sb_error *e);
+int sb_norm_run(sb_queue *q, const sb_norm *n, sb_error *e);
+void sb_norm_close(sb_queue *q, sb_norm *n);
 
 // cublas.c: column-major d[m,n] = op(a)[m,k] * op(b)[k,n] + bias[m].
 typedef struct sb_linear {
@@ -158,6 +180,17 @@ int sb_linear_open(sb_queue *q, sb_linear *p, const sb_linear *like, char tag[SB
 int sb_linear_run(sb_queue *q, const sb_linear *p, sb_error *e);
 void sb_linear_close(sb_queue *q, sb_linear *p);
 
+// matmul.c: column-major d[m,n] = op(a)[m,k] * op(b)[k,n].
+typedef struct sb_matmul {
+  unsigned type;  // cudaDataType
+  int tf32;
+  int transa, transb;
+  int m, n, k, lda, ldb, ldd;
+  sb_pointer a, b, d;
+} sb_matmul;
+
+int sb_matmul_run(sb_queue *q, const sb_matmul *p, sb_error *e);
+
 // run.c: the launch list. The list owns what its commands refer to, except plans.
 typedef struct sb_list sb_list;
 sb_list *sb_list_new(int commands);
@@ -166,7 +199,9 @@ void sb_list_kernel(sb_list *list, int i, struct CUfunc_st *f, const unsigned gr
                     unsigned shared, int arguments, const uint64_t *values);
 void sb_list_convolution(sb_list *list, int i, void *plan, void *pack);
 void sb_list_batch_norm(sb_list *list, int i, const sb_batch_norm *b);
+void sb_list_norm(sb_list *list, int i, const sb_norm *n);
 void sb_list_linear(sb_list *list, int i, const sb_linear *p);
+void sb_list_matmul(sb_list *list, int i, const sb_matmul *p);
 void sb_list_copy(sb_list *list, int i, sb_pointer to, sb_pointer from, size_t bytes);
 void sb_list_fill(sb_list *list, int i, sb_pointer to, unsigned char value, size_t bytes);
 // sb_list_lanes spreads the list over queues, of which the first is the one to run, capture and replay on. Command i

@@ -19,6 +19,7 @@ struct CUuuid_st;
 struct _nvrtcProgram;
 struct cudnnContext;
 struct cudnnTensorStruct;
+struct cudnnActivationStruct;
 struct cublasContext;
 struct cublasLtContext;
 
@@ -185,6 +186,8 @@ enum {
   SB_NOTE_DOWN_CONVERT_INPUTS = 1,
   SB_NOTE_NONDETERMINISTIC = 4,
   SB_BATCHNORM_SPATIAL = 1,
+  SB_BATCHNORM_SPATIAL_PERSISTENT = 2,
+  SB_BATCHNORM_OPS_BN = 0,
 };
 
 #define SB_CUDNN_SYMBOLS(X)                                                                                      \
@@ -206,7 +209,28 @@ enum {
   X(unsigned, cudnnBatchNormalizationForwardInference,                                                           \
     (struct cudnnContext *, unsigned, const void *, const void *, struct cudnnTensorStruct *const, const void *, \
      struct cudnnTensorStruct *const, void *, struct cudnnTensorStruct *const, const void *, const void *,       \
-     const void *, const void *, double))
+     const void *, const void *, double))                                                                        \
+  X(unsigned, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,                                          \
+    (struct cudnnContext *, unsigned, unsigned, struct cudnnTensorStruct *, struct cudnnTensorStruct *,          \
+     struct cudnnTensorStruct *, struct cudnnTensorStruct *, struct cudnnActivationStruct *, size_t *))          \
+  X(unsigned, cudnnGetBatchNormalizationBackwardExWorkspaceSize,                                                 \
+    (struct cudnnContext *, unsigned, unsigned, struct cudnnTensorStruct *, struct cudnnTensorStruct *,          \
+     struct cudnnTensorStruct *, struct cudnnTensorStruct *, struct cudnnTensorStruct *,                         \
+     struct cudnnTensorStruct *, struct cudnnActivationStruct *, size_t *))                                      \
+  X(unsigned, cudnnGetBatchNormalizationTrainingExReserveSpaceSize,                                              \
+    (struct cudnnContext *, unsigned, unsigned, struct cudnnActivationStruct *, struct cudnnTensorStruct *,      \
+     size_t *))                                                                                                  \
+  X(unsigned, cudnnBatchNormalizationForwardTrainingEx,                                                          \
+    (struct cudnnContext *, unsigned, unsigned, const void *, const void *, struct cudnnTensorStruct *,          \
+     const void *, struct cudnnTensorStruct *, const void *, struct cudnnTensorStruct *, void *,                 \
+     struct cudnnTensorStruct *, const void *, const void *, double, void *, void *, double, void *, void *,     \
+     struct cudnnActivationStruct *, void *, size_t, void *, size_t))                                            \
+  X(unsigned, cudnnBatchNormalizationBackwardEx,                                                                 \
+    (struct cudnnContext *, unsigned, unsigned, const void *, const void *, const void *, const void *,          \
+     struct cudnnTensorStruct *, const void *, struct cudnnTensorStruct *, const void *,                         \
+     struct cudnnTensorStruct *, const void *, struct cudnnTensorStruct *, void *, struct cudnnTensorStruct *,   \
+     void *, struct cudnnTensorStruct *, const void *, const void *, void *, void *, double, const void *,       \
+     const void *, struct cudnnActivationStruct *, void *, size_t, void *, size_t))
 
 // Constants of cuBLAS and cuBLASLt.
 enum {
@@ -222,6 +246,9 @@ enum {
   SB_MATMUL_DESC_EPILOGUE = 7,
   SB_MATMUL_DESC_BIAS_POINTER = 8,
   SB_EPILOGUE_BIAS = 4,
+  SB_MATH_DEFAULT = 0,
+  SB_MATH_TF32 = 3,
+  SB_GEMM_DEFAULT_TENSOR_OP = 99,
   SB_PREF_MAX_WORKSPACE_BYTES = 1,
   SB_PREF_MIN_ALIGNMENT_A_BYTES = 5,
   SB_PREF_MIN_ALIGNMENT_B_BYTES = 6,
@@ -260,11 +287,19 @@ typedef void *sb_matmul_desc;
 typedef void *sb_matrix_layout;
 #endif
 
-#define SB_CUBLAS_SYMBOLS(X)                                                      \
-  X(unsigned, cublasCreate_v2, (struct cublasContext **))                         \
-  X(unsigned, cublasDestroy_v2, (struct cublasContext *))                         \
-  X(unsigned, cublasSetStream_v2, (struct cublasContext *, struct CUstream_st *)) \
-  X(unsigned, cublasGetProperty, (unsigned, int *))                               \
+#define SB_CUBLAS_SYMBOLS(X)                                                                                           \
+  X(unsigned, cublasCreate_v2, (struct cublasContext **))                                                              \
+  X(unsigned, cublasDestroy_v2, (struct cublasContext *))                                                              \
+  X(unsigned, cublasSetStream_v2, (struct cublasContext *, struct CUstream_st *))                                      \
+  X(unsigned, cublasSetWorkspace_v2, (struct cublasContext *, void *, size_t))                                         \
+  X(unsigned, cublasSetMathMode, (struct cublasContext *, unsigned))                                                   \
+  X(unsigned, cublasSgemm_v2,                                                                                          \
+    (struct cublasContext *, unsigned, unsigned, int, int, int, const float *, const float *, int, const float *, int, \
+     const float *, float *, int))                                                                                     \
+  X(unsigned, cublasGemmEx,                                                                                            \
+    (struct cublasContext *, unsigned, unsigned, int, int, int, const void *, const void *, unsigned, int,             \
+     const void *, unsigned, int, const void *, void *, unsigned, int, unsigned, unsigned))                            \
+  X(unsigned, cublasGetProperty, (unsigned, int *))                                                                    \
   X(const char *, cublasGetStatusName, (unsigned))
 
 #define SB_CUBLASLT_SYMBOLS(X)                                                                                         \

@@ -56,6 +56,8 @@ int sb_launch(sb_queue *q, const sb_list *list, int i, sb_error *e);
 // Launches one command's library call; the context is current already.
 int sb_convolution_launch(sb_queue *q, void *plan, void *pack, sb_error *e);
 int sb_batch_norm_launch(sb_queue *q, const sb_batch_norm *b, sb_error *e);
+int sb_norm_launch(sb_queue *q, const sb_norm *n, sb_error *e);
+int sb_matmul_launch(sb_queue *q, const sb_matmul *p, sb_error *e);
 int sb_linear_launch(sb_queue *q, const sb_linear *p, sb_error *e);
 
 #endif

@@ -147,12 +147,104 @@ unsigned cudnnBatchNormalizationForwardInference(struct cudnnContext *h, unsigne
   return enqueue(h->stream, (op){run_nothing, {0}}) ? 5000 : 0;
 }
 
+// Batch norms in training want a reserve of 64 bytes in persistent mode and of 16 otherwise.
+unsigned cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+    struct cudnnContext *h, unsigned mode, unsigned ops, struct cudnnTensorStruct *x, struct cudnnTensorStruct *z,
+    struct cudnnTensorStruct *y, struct cudnnTensorStruct *c, struct cudnnActivationStruct *a, size_t *n) {
+  return (void)h, (void)mode, (void)ops, (void)x, (void)z, (void)y, (void)c, (void)a, *n = 1000, 0;
+}
+unsigned cudnnGetBatchNormalizationBackwardExWorkspaceSize(
+    struct cudnnContext *h, unsigned mode, unsigned ops, struct cudnnTensorStruct *x, struct cudnnTensorStruct *y,
+    struct cudnnTensorStruct *dy, struct cudnnTensorStruct *dz, struct cudnnTensorStruct *dx,
+    struct cudnnTensorStruct *c, struct cudnnActivationStruct *a, size_t *n) {
+  (void)h, (void)mode, (void)ops, (void)x, (void)y, (void)dy, (void)dz, (void)dx, (void)c, (void)a;
+  return *n = 2000, 0;
+}
+unsigned cudnnGetBatchNormalizationTrainingExReserveSpaceSize(struct cudnnContext *h, unsigned mode, unsigned ops,
+                                                              struct cudnnActivationStruct *a,
+                                                              struct cudnnTensorStruct *x, size_t *n) {
+  (void)h, (void)ops, (void)a, (void)x;
+  return *n = mode == SB_BATCHNORM_SPATIAL_PERSISTENT ? 64 : 16, 0;
+}
+unsigned cudnnBatchNormalizationForwardTrainingEx(
+    struct cudnnContext *h, unsigned mode, unsigned ops, const void *alpha, const void *beta,
+    struct cudnnTensorStruct *xt, const void *x, struct cudnnTensorStruct *zt, const void *z,
+    struct cudnnTensorStruct *yt, void *y, struct cudnnTensorStruct *ct, const void *scale, const void *bias,
+    double momentum, void *mean, void *variance, double epsilon, void *save_mean, void *save_invstd,
+    struct cudnnActivationStruct *a, void *workspace, size_t workspace_bytes, void *reserve, size_t reserve_bytes) {
+  FILE *f = record();
+  int given = x && y && ct && scale && bias && mean && variance && save_mean && save_invstd && !z && !zt && !a;
+  if (f != NULL) {
+    fprintf(f, "norm forward mode %u ops %u alpha %g beta %g one descriptor %d all given %d", mode, ops,
+            *(const float *)alpha, *(const float *)beta, xt == yt, given);
+    fprintf(f, " momentum %g epsilon %g workspace %d of %zu reserve %d of %zu\n", momentum, epsilon, workspace != NULL,
+            workspace_bytes, reserve != NULL, reserve_bytes);
+    fclose(f);
+  }
+  return enqueue(h->stream, (op){run_nothing, {0}}) ? 5000 : 0;
+}
+unsigned cudnnBatchNormalizationBackwardEx(
+    struct cudnnContext *h, unsigned mode, unsigned ops, const void *alpha, const void *beta, const void *alpha_param,
+    const void *beta_param, struct cudnnTensorStruct *xt, const void *x, struct cudnnTensorStruct *yt, const void *y,
+    struct cudnnTensorStruct *dyt, const void *dy, struct cudnnTensorStruct *dzt, void *dz,
+    struct cudnnTensorStruct *dxt, void *dx, struct cudnnTensorStruct *ct, const void *scale, const void *bias,
+    void *dscale, void *dbias, double epsilon, const void *mean, const void *invstd, struct cudnnActivationStruct *a,
+    void *workspace, size_t workspace_bytes, void *reserve, size_t reserve_bytes) {
+  FILE *f = record();
+  int given = x && dy && dx && ct && scale && dscale && dbias && mean && invstd;
+  int absent = !yt && !y && !dzt && !dz && !bias && !a;
+  if (f != NULL) {
+    fprintf(f, "norm backward mode %u ops %u alpha %g %g beta %g %g one descriptor %d all given %d", mode, ops,
+            *(const float *)alpha, *(const float *)alpha_param, *(const float *)beta, *(const float *)beta_param,
+            xt == dyt && xt == dxt, given && absent);
+    fprintf(f, " epsilon %g workspace %d of %zu reserve %d of %zu\n", epsilon, workspace != NULL, workspace_bytes,
+            reserve != NULL, reserve_bytes);
+    fclose(f);
+  }
+  return enqueue(h->stream, (op){run_nothing, {0}}) ? 5000 : 0;
+}
+
 struct cublasContext {
-  int unused;
+  struct CUstream_st *stream;
+  size_t workspace;
+  unsigned mode;
 };
 unsigned cublasCreate_v2(struct cublasContext **h) { return *h = calloc(1, sizeof **h), 0; }
 unsigned cublasDestroy_v2(struct cublasContext *h) { return free(h), 0; }
-unsigned cublasSetStream_v2(struct cublasContext *h, struct CUstream_st *s) { return (void)h, (void)s, 0; }
+unsigned cublasSetStream_v2(struct cublasContext *h, struct CUstream_st *s) {
+  h->stream = s;
+  h->workspace = 0;  // the library's own, as in the real one
+  return 0;
+}
+unsigned cublasSetWorkspace_v2(struct cublasContext *h, void *p, size_t bytes) {
+  if ((uintptr_t)p % 256 != 0) return 7;
+  return h->workspace = bytes, 0;
+}
+unsigned cublasSetMathMode(struct cublasContext *h, unsigned mode) { return h->mode = mode, 0; }
+
+static unsigned record_gemm(struct cublasContext *h, const char *name, unsigned ta, unsigned tb, const int sizes[6],
+                            const float *alpha, const float *beta) {
+  FILE *f = record();
+  if (f != NULL) {
+    fprintf(f, "%s %u %u m %d n %d k %d lda %d ldb %d ldc %d alpha %g beta %g mode %u workspace %zu\n", name, ta, tb,
+            sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5], *alpha, *beta, h->mode, h->workspace);
+    fclose(f);
+  }
+  return enqueue(h->stream, (op){run_nothing, {0}}) ? 13 : 0;
+}
+unsigned cublasSgemm_v2(struct cublasContext *h, unsigned ta, unsigned tb, int m, int n, int k, const float *alpha,
+                        const float *a, int lda, const float *b, int ldb, const float *beta, float *c, int ldc) {
+  (void)a, (void)b, (void)c;
+  return record_gemm(h, "sgemm", ta, tb, (int[]){m, n, k, lda, ldb, ldc}, alpha, beta);
+}
+unsigned cublasGemmEx(struct cublasContext *h, unsigned ta, unsigned tb, int m, int n, int k, const void *alpha,
+                      const void *a, unsigned at, int lda, const void *b, unsigned bt, int ldb, const void *beta,
+                      void *c, unsigned ct, int ldc, unsigned compute, unsigned algo) {
+  char name[64];
+  (void)a, (void)b, (void)c;
+  snprintf(name, sizeof name, "gemm of %u %u %u compute %u algo %u", at, bt, ct, compute, algo);
+  return record_gemm(h, name, ta, tb, (int[]){m, n, k, lda, ldb, ldc}, alpha, beta);
+}
 unsigned cublasGetProperty(unsigned which, int *v) { return *v = which == 0 ? 13 : which == 1 ? 1 : 0, 0; }
 const char *cublasGetStatusName(unsigned code) { return code == 15 ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS"; }
 
