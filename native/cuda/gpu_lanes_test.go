@@ -45,7 +45,8 @@ func newBraid(diamonds int) *braid {
 				b.add(lane, addTo(y, z, 1.0/64, elements))
 				x = z
 			}
-			last[lane] = b.library(lane, x)
+			b.library(lane, x, weight)
+			last[lane] = x
 			tails[lane] = int32(len(b.list) - 1)
 		}
 		b.add(0, &device.Fill{To: at(sum), Bytes: 4 * elements})
@@ -58,15 +59,32 @@ func newBraid(diamonds int) *braid {
 	return b
 }
 
-// library adds a linear layer of the first elements of x, beside x.
-func (b *braid) library(lane int, x int64) int64 {
-	w, bias, d := b.block(512*1000), b.block(1000), b.block(4*1000)
-	b.random[w], b.random[bias] = 512*1000, 1000
-	l := torchLinear(tensor.Float32, 4)
-	l.A.Offset, l.B.Offset, l.Bias.Offset, l.D.Offset = x, w, bias, d
-	b.add(lane, l)
-	b.add(lane, addTo(d, x, 1.0/1024, 4*1000))
-	return x
+// library adds what else the libraries compute, another call on each lane, and adds a little of its result to x.
+func (b *braid) library(lane int, x, weight int64) {
+	n, scale, d := b.elements, float32(1.0/1024), b.block(b.elements)
+	switch lane {
+	case 0:
+		w, bias := b.block(512*1000), b.block(1000)
+		b.random[w], b.random[bias], n = 512*1000, 1000, 4*1000
+		l := torchLinear(tensor.Float32, 4)
+		l.A.Offset, l.B.Offset, l.Bias.Offset, l.D.Offset = x, w, bias, d
+		b.add(lane, l)
+	case 1:
+		n = 100 * 80
+		b.add(lane, &device.Matmul{A: contiguous(x, tensor.Float32, 100, 90), B: contiguous(weight, tensor.Float32, 90, 80),
+			D: contiguous(d, tensor.Float32, 100, 80)})
+	case 2:
+		c := torchConvolution(tensor.Float32)
+		c.Direction, n, scale = device.BackwardFilter, 64*64*9, 1.0/(1<<20)
+		c.X.Offset, c.W.Offset, c.Y.Offset = x, d, x
+		b.add(lane, c)
+	case 3:
+		c := torchConvolution(tensor.Float32)
+		c.Direction = device.BackwardData
+		c.X.Offset, c.W.Offset, c.Y.Offset = d, weight, x
+		b.add(lane, c)
+	}
+	b.add(lane, addTo(d, x, scale, int32(n)))
 }
 
 func (b *braid) block(elements int64) int64 {
