@@ -31,6 +31,7 @@ type predictor struct {
 	graph     bool
 	inputs    [][][]byte // bank, tensor
 	outputs   [][][]byte
+	pins      nativearm.Pins
 	stats     arm.Stats
 }
 
@@ -88,16 +89,25 @@ func (p *predictor) open(name string) error {
 	}
 	p.drop()
 	if p.device != nil {
-		if err := p.device.Close(); err != nil {
+		if err := p.release(); err != nil {
 			return err
 		}
-		p.device = nil
 	}
 	d, err := devices.Open(name)
 	if err != nil {
 		return err
 	}
 	p.device = d
+	return nil
+}
+
+// release gives the device back, which is done even if memory cannot be unpinned: a lost device refuses that.
+func (p *predictor) release() error {
+	unpinned := p.pins.Release()
+	if err := p.device.Close(); err != nil {
+		return errors.Join(err, unpinned)
+	}
+	p.device = nil
 	return nil
 }
 
@@ -122,10 +132,14 @@ func (p *predictor) Prepare(_ context.Context, memory *serve.Memory, request arm
 		return arm.PrepareReply{}, err
 	}
 	p.inputs, p.outputs = inputs, outputs
+	p.pins.Add(p.device, memory)
 	reply := arm.PrepareReply{PeakBytes: p.model.PeakBytes()}
 	if request.CUDAGraph {
 		if len(inputs) > 0 {
 			if err := p.write(0); err != nil { // warm up with real data
+				return arm.PrepareReply{}, err
+			}
+			if err := p.model.Wait(); err != nil {
 				return arm.PrepareReply{}, err
 			}
 		}
@@ -143,9 +157,10 @@ func (p *predictor) Prepare(_ context.Context, memory *serve.Memory, request arm
 	return reply, nil
 }
 
+// write hands a bank's inputs to the steps that follow. Their bytes must stay until Wait.
 func (p *predictor) write(bank int) error {
 	for i, data := range p.inputs[bank] {
-		if err := p.model.WriteInput(i, data); err != nil {
+		if err := p.model.Feed(i, data); err != nil {
 			return err
 		}
 	}
@@ -164,17 +179,23 @@ func (p *predictor) launch() error {
 }
 
 func (p *predictor) Step(input, output int) error {
+	err := p.submit(input, output)
+	if waited := p.model.Wait(); err == nil { // in any case: the banks are the host's again
+		err = waited
+	}
+	return err
+}
+
+// submit launches a step with its copies, to end with Wait.
+func (p *predictor) submit(input, output int) error {
 	if err := p.write(input); err != nil {
 		return err
 	}
 	if err := p.launch(); err != nil {
 		return err
 	}
-	if err := p.model.Wait(); err != nil {
-		return err
-	}
 	for i, data := range p.outputs[output] {
-		if err := p.model.ReadOutput(i, data); err != nil {
+		if err := p.model.Fetch(i, data); err != nil {
 			return err
 		}
 	}
@@ -263,5 +284,5 @@ func (p *predictor) Close() error {
 	if p.device == nil {
 		return nil
 	}
-	return p.device.Close()
+	return p.release()
 }

@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"samebits/bridge/recording"
+	"samebits/native/device"
+)
+
+// Feed is WriteInput for the steps that are launched after it, in order with those before. Where the device can, it does
+// not wait: the data must stay as it is until Wait.
+func (m *Model) Feed(i int, data []byte) error {
+	v := &m.recording.Values[m.recording.Inputs[i].Value]
+	transfers, memory, at := m.streamed(v, data)
+	if transfers == nil {
+		if err := m.Wait(); err != nil { // what runs may still read the input
+			return err
+		}
+		return m.WriteInput(i, data)
+	}
+	return transfers.WriteAsync(memory, at, data)
+}
+
+// Fetch is ReadOutput of the step that was launched last. Where the device can, it does not wait: the data must not be
+// read until Wait.
+func (m *Model) Fetch(i int, data []byte) error {
+	v := &m.recording.Values[m.recording.Outputs[i].Value]
+	transfers, memory, at := m.streamed(v, data)
+	if transfers == nil {
+		if err := m.Wait(); err != nil {
+			return err
+		}
+		return m.ReadOutput(i, data)
+	}
+	return transfers.ReadAsync(memory, at, data)
+}
+
+// streamed gives what copies a value on the program's stream, and its place; nil if this is not one copy of so many
+// bytes. The other way knows what to say then.
+func (m *Model) streamed(v *recording.Value, data []byte) (device.Transfers, device.Memory, int64) {
+	transfers, ok := m.program.(device.Transfers)
+	memory, at := m.locate(v)
+	if !ok || memory == nil || !v.Contiguous() || int64(len(data)) != v.Numel()*v.DType.Size() {
+		return nil, nil, 0
+	}
+	return transfers, memory, at
+}
