@@ -30,6 +30,9 @@ func TestToCopy(t *testing.T) {
 				b := newBench(t)
 				x, y := l.x.in(b, from), l.y.in(b, to)
 				values := []float64{0, 1, -1, 1.5, 100.7, -3.9, 255, 2.0000001, 1.00390625, 16777217, math.Ldexp(1, 30) + 1}
+				if from == tensor.Float16 && !to.Float() {
+					values = values[:len(values)-1] // it rounds to infinity, and what that is as an integer differs by device
+				}
 				if to.Float() {
 					values = append(values, math.Copysign(0, -1), 1e-41, math.Inf(-1), 65520, 3.4e38, math.NaN(), 1+math.Ldexp(1, -8)+math.Ldexp(1, -30))
 				}
