@@ -28,11 +28,13 @@ type app struct {
 type backend interface {
 	suite.Starter
 	EngineBuild() (string, error)
+	TrainerBuild() (string, error)
 	Devices(ctx context.Context) ([]launch.Device, error)
 	Families(ctx context.Context) ([]launch.Entry, error)
 	Inspect(ctx context.Context) (launch.PythonInfo, error)
 	Python() (string, error)
 	Predictor() (string, error)
+	Trainer() (string, error)
 }
 
 func findPlugins(o launch.Options) backend { return launch.New(o) }
@@ -70,7 +72,7 @@ func (a *app) root() *cobra.Command {
 		Use:   "parity",
 		Short: "Prove that replayed GPU work gives the bits of eager PyTorch",
 		Long: `parity runs a model family in several ways, hands all of them the same weights and inputs, and compares what comes
-back bit for bit:
+back bit for bit, of one step of inference or after every step of training:
 
   reference-eager  PyTorch, one operation after the other
   reference-graph  PyTorch, captured into a CUDA graph and replayed
@@ -85,7 +87,8 @@ or called wrongly; 3 something broke (a plugin is missing, crashed or hung), or 
 		Example: `  parity doctor
   parity list
   parity verify resnet yolo9
-  parity verify yolo9 --size t --imgsz 640 --precision fp32,bf16 --device cuda:0`,
+  parity verify yolo9 --size t --imgsz 640 --precision fp32,bf16 --device cuda:0
+  parity verify resnet --mode train --imgsz 224 --batch 16`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,

@@ -32,7 +32,11 @@ type fakes struct {
 
 func (f *fakes) Python() (string, error)      { return "python", f.missing }
 func (f *fakes) Predictor() (string, error)   { return "samebits-predictor", f.missing }
+func (f *fakes) Trainer() (string, error)     { return "samebits-trainer", f.missing }
 func (f *fakes) EngineBuild() (string, error) { return strings.Repeat("ab", 32), f.missing }
+func (f *fakes) TrainerBuild() (string, error) {
+	return strings.Repeat("cd", 32), f.missing
+}
 
 func (f *fakes) Families(context.Context) ([]launch.Entry, error) {
 	return []launch.Entry{{Family: "fake", Task: "classify", Size: "s", ImgSize: 640, Native: 8},
@@ -109,6 +113,9 @@ func TestHelp(t *testing.T) {
 func TestOutput(t *testing.T) {
 	broken := faulty(suitetest.Faults{Native: suitetest.ULPs(2), NativeTrace: true})
 	broken.gpu = true
+	unlearned := faulty(suitetest.Faults{NativeTrace: true, Training: suitetest.Training{StaleHyper: "momentum",
+		NativeGradient: func(grad []float64) { grad[5] *= 2 }}})
+	unlearned.gpu = true
 	for _, c := range []struct {
 		name   string
 		fakes  *fakes
@@ -122,6 +129,9 @@ func TestOutput(t *testing.T) {
 		{"verify-exact", &fakes{gpu: true}, []string{"verify", "fake"}, 0},
 		{"verify-host", &fakes{}, []string{"verify", "fake"}, 0},
 		{"verify-differs", broken, []string{"verify", "fake"}, 1},
+		{"train-exact", &fakes{gpu: true}, []string{"verify", "fake", "--mode", "train", "--batch", "4", "--steps", "8"}, 0},
+		{"train-host", &fakes{}, []string{"verify", "fake", "--mode", "train", "--batch", "4", "--steps", "8"}, 0},
+		{"train-differs", unlearned, []string{"verify", "fake", "--mode", "train", "--batch", "4", "--steps", "8"}, 1},
 		{"verify-refused", faulty(suitetest.Faults{Refuses: refusal}), []string{"verify", "fake"}, 2},
 		{"verify-broken", faulty(suitetest.Faults{Dead: &host.Error{Reason: host.ReasonExited, Plugin: "reference", During: "start",
 			Summary: "ended before it answered", Log: []string{"no module named torch"}}}), []string{"verify", "fake"}, 3},
@@ -167,6 +177,18 @@ func TestExitStatus(t *testing.T) {
 		{"unknown device", &fakes{}, "verify fake --device tpu", 2, `--device "tpu"`},
 		{"device without number", &fakes{}, "verify fake --device cuda:", 2, `--device "cuda:"`},
 		{"no batch", &fakes{}, "verify fake --batch 0", 2, "positive"},
+		{"unknown mode", &fakes{}, "verify fake --mode learn", 2, `--mode "learn"`},
+		{"training of one image", &fakes{}, "verify fake --mode train --batch 1", 2, "two images or more"},
+		{"training without steps", &fakes{}, "verify fake --mode train --steps 0", 2, "--steps: 0 steps"},
+		{"training without momentum", &fakes{}, "verify fake --mode train --momentum 0", 2, "--momentum"},
+		{"training in half precision", &fakes{}, "verify fake --mode train --precision fp16", 2, "in mode train there are fp32, bf16"},
+		{"training, exact", &fakes{gpu: true}, "verify fake --mode train --steps 6", 0, ""},
+		{"training differs", faulty(suitetest.Faults{Training: suitetest.Training{WarmupMoves: true}}), "verify fake --mode train --steps 6 --device cuda:0", 1, ""},
+		{"record of training", &fakes{}, "record fake --mode train -o " + filepath.Join(t.TempDir(), "fake"), 0, ""},
+		{"trace of training finds it", faulty(suitetest.Faults{NativeTrace: true, Training: suitetest.Training{NativeGradient: func(g []float64) { g[0]++ }}}),
+			"trace fake --mode train --device cuda:0 --step 3", 1, ""},
+		{"trace of training finds nothing", &fakes{}, "trace fake --mode train --device cuda:0", 0, ""},
+		{"trace of an unknown step", &fakes{}, "trace fake --mode train --device cuda:0 --step 21", 2, "UNKNOWN_STEP"},
 		{"negative timeout", &fakes{}, "verify fake --timeout -1s", 2, "negative"},
 		{"no number", &fakes{}, "verify fake --imgsz big", 2, "invalid argument"},
 		{"list of something", &fakes{}, "list yolo9", 2, "unknown command"},
@@ -268,8 +290,8 @@ func TestRecord(t *testing.T) {
 
 func TestFlagsReachTheLauncher(t *testing.T) {
 	f := &fakes{}
-	parity(t, f, "list", "--python", "/opt/python", "--predictor", "/opt/predictor", "--timeout", "90s", "-v")
-	if o := f.options; o.Python != "/opt/python" || o.Predictor != "/opt/predictor" || o.Deadline.Seconds() != 90 || o.Log == nil {
+	parity(t, f, "list", "--python", "/opt/python", "--predictor", "/opt/predictor", "--trainer", "/opt/trainer", "--timeout", "90s", "-v")
+	if o := f.options; o.Python != "/opt/python" || o.Predictor != "/opt/predictor" || o.Trainer != "/opt/trainer" || o.Deadline.Seconds() != 90 || o.Log == nil {
 		t.Errorf("%+v", o)
 	}
 }

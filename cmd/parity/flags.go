@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"samebits/bridge/host"
+	"samebits/parity/gate"
 	"samebits/parity/launch"
 	"samebits/parity/suite"
 )
@@ -17,6 +18,7 @@ import (
 type pluginFlags struct {
 	python    string
 	predictor string
+	trainer   string
 	timeout   time.Duration
 	verbose   bool
 }
@@ -25,6 +27,7 @@ func (f *pluginFlags) add(c *cobra.Command) {
 	flags := c.PersistentFlags()
 	flags.StringVar(&f.python, "python", "", "interpreter that has PyTorch (default: $"+launch.PythonVariable+", .venv beside bin, python3)")
 	flags.StringVar(&f.predictor, "predictor", "", "plugin of the native engine (default: $"+launch.PredictorVariable+", the one beside this program)")
+	flags.StringVar(&f.trainer, "trainer", "", "plugin of the native engine for training (default: $"+launch.TrainerVariable+", the one beside this program)")
 	flags.DurationVar(&f.timeout, "timeout", 0, "deadline for each call on a plugin, as 90s or 10m (default: one for each kind of call)")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show what plugins write")
 }
@@ -34,7 +37,8 @@ func (a *app) start() (backend, error) {
 	if a.plugins.timeout < 0 {
 		return nil, usagef("--timeout %v is negative", a.plugins.timeout)
 	}
-	o := launch.Options{Python: a.plugins.python, Predictor: a.plugins.predictor, Deadline: a.plugins.timeout, Version: versionText()}
+	o := launch.Options{Python: a.plugins.python, Predictor: a.plugins.predictor, Trainer: a.plugins.trainer,
+		Deadline: a.plugins.timeout, Version: versionText()}
 	if a.plugins.verbose {
 		o.Log = func(l host.Line) { a.logLine(l) }
 	}
@@ -50,6 +54,8 @@ type cellFlags struct {
 	profile    string
 	seed       uint64
 	device     string
+	training   trainingFlags
+	given      func(flag string) bool // whether it was named
 }
 
 func (f *cellFlags) add(c *cobra.Command) {
@@ -57,11 +63,13 @@ func (f *cellFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.size, "size", "", "size of the family, as t or 18 (default: the family's first)")
 	flags.StringVar(&f.task, "task", "", "task, as detect or classify (default: the family's first)")
 	flags.Int64Var(&f.imgsz, "imgsz", 0, "height and width of the images (default: what the family was made for)")
-	flags.Int64Var(&f.batch, "batch", 1, "images in a batch")
+	flags.Int64Var(&f.batch, "batch", 0, "images in a batch (default: 1, in training 16)")
 	flags.StringSliceVar(&f.precisions, "precision", []string{"fp32"}, "fp32, bf16 or fp16; several by commas or by repeating the flag")
 	flags.StringVar(&f.profile, "profile", "exact-1", "numerics profile")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of weights and inputs")
 	flags.StringVar(&f.device, "device", "auto", "cuda:N, host, or auto: the first GPU if there is one")
+	f.given = flags.Changed
+	f.training.add(c)
 	for flag, words := range map[string][]string{
 		"precision": {"fp32", "bf16", "fp16"},
 		"device":    {"auto", "host", "cuda:0"},
@@ -74,8 +82,20 @@ func (f *cellFlags) add(c *cobra.Command) {
 
 // cells gives one cell for each family and precision.
 func (f *cellFlags) cells(families []string) ([]suite.Cell, error) {
-	if f.imgsz < 0 || f.batch < 1 {
+	if f.imgsz < 0 || f.batch < 0 || f.batch == 0 && f.given("batch") {
 		return nil, usagef("--imgsz and --batch are positive numbers")
+	}
+	precisions := []string{"fp32", "bf16", "fp16"}
+	batch := max(f.batch, 1)
+	if f.training.mode == gate.Train {
+		precisions = precisions[:2]
+		if batch = f.batch; batch == 0 {
+			batch = 16
+		}
+	}
+	recipe, err := f.training.recipe(batch)
+	if err != nil {
+		return nil, err
 	}
 	if len(f.precisions) == 0 {
 		return nil, usagef("--precision is empty; there are fp32, bf16 and fp16")
@@ -83,11 +103,11 @@ func (f *cellFlags) cells(families []string) ([]suite.Cell, error) {
 	var cells []suite.Cell
 	for _, family := range families {
 		for _, p := range f.precisions {
-			if !slices.Contains([]string{"fp32", "bf16", "fp16"}, p) {
-				return nil, usagef("--precision %q; there are fp32, bf16 and fp16", p)
+			if !slices.Contains(precisions, p) {
+				return nil, usagef("--precision %q; in mode %s there are %s", p, f.training.mode, strings.Join(precisions, ", "))
 			}
-			cells = append(cells, suite.Cell{Family: family, Size: f.size, Task: f.task, ImgSize: f.imgsz, Batch: f.batch,
-				Precision: p, Profile: f.profile, Seed: f.seed, Device: f.device})
+			cells = append(cells, suite.Cell{Family: family, Size: f.size, Task: f.task, ImgSize: f.imgsz, Batch: batch,
+				Precision: p, Profile: f.profile, Seed: f.seed, Device: f.device, Mode: f.training.mode, Training: recipe})
 		}
 	}
 	return cells, nil

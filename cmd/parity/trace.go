@@ -14,6 +14,7 @@ import (
 func (a *app) trace() *cobra.Command {
 	var f cellFlags
 	var probe string
+	var step int
 	c := &cobra.Command{
 		Use:    "trace FAMILY",
 		Hidden: true,
@@ -21,22 +22,29 @@ func (a *app) trace() *cobra.Command {
 		Long: `trace runs one step in eager PyTorch and in the native engine, one operation after the other, compares the digest of
 every result, and prints the first operation that differs as JSON: what it is, where it comes from, both sides' digests of
 its operands and results, and how far the results are apart. verify prints the command that asks for it.`,
-		Example: `  parity trace yolo9 --size t --imgsz 640 --precision bf16 --device cuda:0 --probe photo`,
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.runTrace(cmd.Context(), &f, args, probe) },
+		Example: `  parity trace yolo9 --size t --imgsz 640 --precision bf16 --device cuda:0 --probe photo
+  parity trace resnet --mode train --imgsz 224 --batch 16 --device cuda:0 --step 7`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runTrace(cmd.Context(), &f, args, probe, step) },
 	}
 	f.add(c)
 	c.Flags().StringVar(&probe, "probe", "noise", "input: noise, twin or photo")
+	c.Flags().IntVar(&step, "step", 1, "train: which step of the run")
 	return c
 }
 
-func (a *app) runTrace(ctx context.Context, f *cellFlags, families []string, probe string) error {
+func (a *app) runTrace(ctx context.Context, f *cellFlags, families []string, probe string, step int) error {
 	b, cell, err := a.oneCell(ctx, f, families)
 	if err != nil {
 		return err
 	}
 	s := &suite.Suite{Start: b, Timing: suite.DefaultTiming()}
-	culprit, err := s.Trace(ctx, cell, probe)
+	var culprit *suite.Culprit
+	if cell.Trains() {
+		culprit, err = s.TraceStep(ctx, cell, step)
+	} else {
+		culprit, err = s.Trace(ctx, cell, probe)
+	}
 	if err != nil {
 		return err
 	}

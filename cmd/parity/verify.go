@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"samebits/parity/gate"
 	"samebits/parity/report"
 	"samebits/parity/result"
 	"samebits/parity/suite"
@@ -36,10 +37,16 @@ it prints one verdict:
   refused      the cell cannot be judged, for the reason given
   broken       a plugin is missing, crashed or hung, or the run was interrupted
 
+With --mode train it records forward, loss and backward of a training step, and runs every arm through a training run with
+SGD, momentum and a moving average of weights, with another batch at every step. After each step loss, gradients,
+parameters, buffers, momentum and average must have the same bits. The run is stopped and resumed from a checkpoint, its
+hyperparameters are changed from step to step, and a short batch is put among full ones.
+
 Results that are finished stay, also if the run is interrupted.`,
 		Example: `  parity verify resnet yolo9
   parity verify resnet --size 18 --imgsz 640 --precision fp32,bf16 --device cuda:0
   parity verify yolo9 --size t --imgsz 320 --batch 4 --json --output results
+  parity verify resnet --mode train --imgsz 224 --batch 16 --steps 20 --precision fp32,bf16
   parity verify yolo9 --keep evidence      # recording, weights, inputs and outputs; b3sum of each gives its digest`,
 		Args:              cobra.MinimumNArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runVerify(cmd.Context(), &f, args) },
@@ -80,7 +87,11 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags, families []string) 
 		}
 	}
 	s := &suite.Suite{Start: b, Timing: suite.DefaultTiming(), Keep: f.keep}
-	if s.EngineBuild, err = b.EngineBuild(); err != nil {
+	build := b.EngineBuild
+	if f.training.mode == gate.Train {
+		build = b.TrainerBuild
+	}
+	if s.EngineBuild, err = build(); err != nil {
 		return err
 	}
 	progress := report.NewProgress(a.err, a.terminal && !a.plugins.verbose, len(cells))

@@ -43,6 +43,7 @@ func (r *Report) Ready() bool { return len(r.Devices) > 0 }
 type Backend interface {
 	Python() (string, error)
 	Predictor() (string, error)
+	Trainer() (string, error)
 	EngineBuild() (string, error)
 	Inspect(ctx context.Context) (launch.PythonInfo, error)
 	Devices(ctx context.Context) ([]launch.Device, error)
@@ -54,6 +55,7 @@ const (
 	everything = "every verification"
 	onGPU      = "verification on a GPU; without it no family can be proved exact"
 	onHost     = "verification on the device host"
+	ofTraining = "verification of training"
 )
 
 type examination struct {
@@ -66,6 +68,7 @@ type examination struct {
 func Examine(ctx context.Context, b Backend) Report {
 	e := examination{Report: Report{Devices: []string{}}, native: map[string]bool{}, reference: map[string]bool{}}
 	e.engine(ctx, b)
+	e.trainer(b)
 	if e.python(ctx, b) {
 		e.plugin(ctx, b)
 	}
@@ -124,6 +127,16 @@ func (e *examination) engine(ctx context.Context, b Backend) {
 		}
 		e.add(name, OK, "", "", details...)
 	}
+}
+
+// trainer looks for the native plugin that trains.
+func (e *examination) trainer(b Backend) {
+	program, err := b.Trainer()
+	if err != nil {
+		e.failed("native trainer", Missing, ofTraining, err)
+		return
+	}
+	e.add("native trainer", OK, program, "")
 }
 
 // needed are the packages without which the reference plugin does not start.

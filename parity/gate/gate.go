@@ -7,7 +7,7 @@ import "sort"
 // ID names a gate.
 type ID string
 
-// The gates of a predict cell, in the order in which they are judged.
+// The gates, in the order in which they are judged. State to Resume are of training alone.
 const (
 	SameRecording ID = "SAME-RECORDING"
 	Reproduces    ID = "REPRODUCES"
@@ -15,11 +15,24 @@ const (
 	Engaged       ID = "ENGAGED"
 	Replay        ID = "REPLAY"
 	NotStale      ID = "NOT-STALE"
+	State         ID = "STATE"
+	HyperObeyed   ID = "HYPER"
+	PartialBatch  ID = "PARTIAL"
+	Resume        ID = "RESUME"
 	Native        ID = "NATIVE"
 )
 
-// Order lists all gates in the order in which they are judged.
-func Order() []ID {
+// The modes of a cell.
+const (
+	Predict = "predict"
+	Train   = "train"
+)
+
+// Order lists the gates of a mode in the order in which they are judged.
+func Order(mode string) []ID {
+	if mode == Train {
+		return []ID{SameRecording, Reproduces, InputSeen, Engaged, Replay, NotStale, State, HyperObeyed, PartialBatch, Resume, Native}
+	}
 	return []ID{SameRecording, Reproduces, InputSeen, Engaged, Replay, NotStale, Native}
 }
 
@@ -57,6 +70,15 @@ const (
 	StaleOutput               Reason = "STALE_OUTPUT"
 	NativeDiffers             Reason = "NATIVE_DIFFERS"
 	RoundingWorse             Reason = "ROUNDING_WORSE"
+	StateDiffers              Reason = "STATE_DIFFERS"
+	OtherTensors              Reason = "OTHER_TENSORS"
+	HyperNotSeen              Reason = "HYPER_NOT_SEEN"
+	HyperStale                Reason = "HYPER_STALE"
+	HyperDiffers              Reason = "HYPER_DIFFERS"
+	ShortBatchDiffers         Reason = "SHORT_BATCH_DIFFERS"
+	AfterShortBatch           Reason = "AFTER_SHORT_BATCH"
+	ResumeDiffers             Reason = "RESUME_DIFFERS"
+	CheckpointNotExchanged    Reason = "CHECKPOINT_NOT_EXCHANGED"
 	NoGPU                     Reason = "NO_GPU"
 	NotReached                Reason = "NOT_REACHED"
 )

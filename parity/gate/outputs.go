@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -39,6 +40,19 @@ func (o Outputs) Digests() map[string]string {
 // Same reports whether o and other have the same names, shapes and bits.
 func (o Outputs) Same(other Outputs) bool {
 	return slices.EqualFunc(o, other, func(a, b Output) bool { return a.Name == b.Name && a.Digest == b.Digest })
+}
+
+// Sorted gives the outputs in the order that others have them in. Names that others lack come last.
+func (o Outputs) Sorted(others Outputs) Outputs {
+	place := func(name string) int {
+		if i := slices.IndexFunc(others, func(other Output) bool { return other.Name == name }); i >= 0 {
+			return i
+		}
+		return len(others)
+	}
+	sorted := slices.Clone(o)
+	slices.SortStableFunc(sorted, func(a, b Output) int { return cmp.Compare(place(a.Name), place(b.Name)) })
+	return sorted
 }
 
 // Difference says where two steps that should agree do not.

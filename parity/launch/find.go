@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// PythonVariable and PredictorVariable name the interpreter and the native plugin in the environment.
+	// PythonVariable, PredictorVariable and TrainerVariable name the interpreter and the native plugins in the environment.
 	PythonVariable    = "SAMEBITS_PYTHON"
 	PredictorVariable = "SAMEBITS_PREDICTOR"
-	predictorName     = "samebits-predictor"
+	TrainerVariable   = "SAMEBITS_TRAINER"
 )
 
 // pythonFolders are where the Python packages lie below a root: in a bundle, in the repository.
@@ -72,24 +72,33 @@ func (l *Launcher) Python() (string, error) {
 
 // Predictor finds the native plugin: the option, SAMEBITS_PREDICTOR, bin of a root, PATH.
 func (l *Launcher) Predictor() (string, error) {
-	for _, named := range []struct{ by, path string }{
-		{"--predictor", l.options.Predictor}, {PredictorVariable, l.getenv(PredictorVariable)},
-	} {
+	return l.nativePlugin("predictor", l.options.Predictor, PredictorVariable)
+}
+
+// Trainer finds the native plugin for training: the option, SAMEBITS_TRAINER, bin of a root, PATH.
+func (l *Launcher) Trainer() (string, error) {
+	return l.nativePlugin("trainer", l.options.Trainer, TrainerVariable)
+}
+
+// nativePlugin finds samebits-NAME.
+func (l *Launcher) nativePlugin(name, option, variable string) (string, error) {
+	for _, named := range []struct{ by, path string }{{"--" + name, option}, {variable, l.getenv(variable)}} {
 		if named.path != "" {
-			return resolve("predictor", named.by, named.path)
+			return resolve(name, named.by, named.path)
 		}
 	}
+	file := "samebits-" + name
 	for _, root := range l.roots {
-		if program := join(root, "bin", predictorName); isFile(program) {
+		if program := join(root, "bin", file); isFile(program) {
 			return program, nil
 		}
 	}
-	if program, err := exec.LookPath(predictorName); err == nil {
+	if program, err := exec.LookPath(file); err == nil {
 		return program, nil
 	}
-	return "", &host.Error{Reason: host.ReasonMissing, Plugin: "predictor", Summary: "there is no " + predictorName,
-		Detail: fmt.Sprintf("looked in bin of %s and in PATH; run `make build`, or name one by --predictor or %s",
-			strings.Join(l.roots, ", "), PredictorVariable)}
+	return "", &host.Error{Reason: host.ReasonMissing, Plugin: name, Summary: "there is no " + file,
+		Detail: fmt.Sprintf("looked in bin of %s and in PATH; run `make build`, or name one by --%s or %s",
+			strings.Join(l.roots, ", "), name, variable)}
 }
 
 // resolve takes a path, or a name to be found in PATH, that somebody gave. Whether it can be started is the host's to say.

@@ -21,6 +21,7 @@ import (
 type Options struct {
 	Python    string // the interpreter that has PyTorch
 	Predictor string // the native engine's plugin
+	Trainer   string // its plugin for training
 	// Deadline bounds each call on a plugin; 0: the host's own deadlines.
 	Deadline time.Duration
 	// Log takes the lines that plugins write; nil drops them.
@@ -79,11 +80,20 @@ func (l *Launcher) Reference(ctx context.Context) (suite.Arm, error) {
 
 // Native starts the plugin around the native engine, pointed at the libraries that PyTorch uses.
 func (l *Launcher) Native(ctx context.Context, _ []recording.Setting) (suite.Arm, error) {
-	program, err := l.Predictor()
+	return l.startNative(ctx, "predictor", l.Predictor)
+}
+
+// NativeTrainer starts the native engine's plugin for training in the same way.
+func (l *Launcher) NativeTrainer(ctx context.Context, _ []recording.Setting) (suite.Arm, error) {
+	return l.startNative(ctx, "trainer", l.Trainer)
+}
+
+func (l *Launcher) startNative(ctx context.Context, name string, find func() (string, error)) (suite.Arm, error) {
+	program, err := find()
 	if err != nil {
 		return nil, err
 	}
-	c := l.config("predictor", program)
+	c := l.config(name, program)
 	c.Env = l.nativeEnvironment()
 	return l.start(ctx, c)
 }
@@ -136,8 +146,13 @@ func (l *Launcher) pythonEnvironment() []string {
 }
 
 // EngineBuild is the digest of the native plugin's program.
-func (l *Launcher) EngineBuild() (string, error) {
-	program, err := l.Predictor()
+func (l *Launcher) EngineBuild() (string, error) { return build(l.Predictor) }
+
+// TrainerBuild is the digest of the program for training.
+func (l *Launcher) TrainerBuild() (string, error) { return build(l.Trainer) }
+
+func build(find func() (string, error)) (string, error) {
+	program, err := find()
 	if err != nil {
 		return "", err
 	}

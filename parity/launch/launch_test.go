@@ -38,6 +38,7 @@ func TestFind(t *testing.T) {
 	inVenv := script(t, filepath.Join(root, ".venv/bin/python"), "")
 	inPath := script(t, filepath.Join(root, "path/python3"), "")
 	beside := script(t, filepath.Join(root, "bin/samebits-predictor"), "")
+	trainer := script(t, filepath.Join(root, "bin/samebits-trainer"), "")
 	other := script(t, filepath.Join(root, "other"), "")
 	empty := t.TempDir()
 	for _, c := range []struct {
@@ -45,25 +46,27 @@ func TestFind(t *testing.T) {
 		options Options
 		root    string
 		env     map[string]string
-		python  string
-		engine  string
+		want    [3]string // Python, predictor, trainer
 	}{
-		{"beside the program", Options{}, root, nil, inVenv, beside},
-		{"by options", Options{Python: other, Predictor: other}, root, map[string]string{PythonVariable: "/missing"}, other, other},
-		{"by variables", Options{}, root, map[string]string{PythonVariable: other, PredictorVariable: other}, other, other},
-		{"by a name in PATH", Options{Python: "python3"}, root, nil, inPath, beside},
-		{"nothing there", Options{}, empty, nil, "", ""},
-		{"a file that is missing", Options{Python: "/missing/python", Predictor: "/missing/predictor"}, root, nil, "", ""},
+		{"beside the program", Options{}, root, nil, [3]string{inVenv, beside, trainer}},
+		{"by options", Options{Python: other, Predictor: other, Trainer: other}, root,
+			map[string]string{PythonVariable: "/missing", TrainerVariable: "/missing"}, [3]string{other, other, other}},
+		{"by variables", Options{}, root, map[string]string{PythonVariable: other, PredictorVariable: other, TrainerVariable: other},
+			[3]string{other, other, other}},
+		{"by a name in PATH", Options{Python: "python3"}, root, nil, [3]string{inPath, beside, trainer}},
+		{"nothing there", Options{}, empty, nil, [3]string{}},
+		{"a file that is missing", Options{Python: "/missing/python", Predictor: "/missing/predictor", Trainer: "/missing/trainer"}, root, nil,
+			[3]string{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := launcher(t, c.options, c.root, c.env)
-			for what, find := range map[string]func() (string, error){c.python: l.Python, c.engine: l.Predictor} {
+			for i, find := range []func() (string, error){l.Python, l.Predictor, l.Trainer} {
 				got, err := find()
-				if got != what {
-					t.Errorf("got %q, want %q", got, what)
+				if got != c.want[i] {
+					t.Errorf("got %q, want %q", got, c.want[i])
 				}
 				var missing *host.Error
-				if what == "" && (!errors.As(err, &missing) || missing.Reason != host.ReasonMissing) {
+				if c.want[i] == "" && (!errors.As(err, &missing) || missing.Reason != host.ReasonMissing) {
 					t.Errorf("error %v", err)
 				}
 			}
@@ -159,6 +162,10 @@ func TestStart(t *testing.T) {
 	_, err := launcher(t, Options{Predictor: filepath.Join(root, "bin/samebits-predictor")}, root, nil).Native(t.Context(), nil)
 	var broken *host.Error
 	if !errors.As(err, &broken) || broken.Plugin != "predictor" {
+		t.Errorf("error %v", err)
+	}
+	_, err = launcher(t, Options{Trainer: filepath.Join(root, "bin/samebits-predictor")}, root, nil).NativeTrainer(t.Context(), nil)
+	if !errors.As(err, &broken) || broken.Plugin != "trainer" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -59,6 +59,9 @@ func title(r result.Result) string {
 	if r.Task != "" {
 		name += " " + r.Task
 	}
+	if r.Mode == gate.Train {
+		name += " train"
+	}
 	if r.ImgSize != 0 {
 		name += fmt.Sprintf(" %d", r.ImgSize)
 	}
@@ -67,16 +70,16 @@ func title(r result.Result) string {
 
 // gates writes a line a gate and, of a gate that did not pass, why.
 func gates(b *strings.Builder, r result.Result) {
-	if !slices.ContainsFunc(gate.Order(), func(id gate.ID) bool { return r.Gates[id].Outcome != gate.Skipped }) {
+	if !slices.ContainsFunc(gate.Order(r.Mode), func(id gate.ID) bool { return r.Gates[id].Outcome != gate.Skipped }) {
 		return // none was reached
 	}
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	for _, id := range gate.Order() {
+	for _, id := range gate.Order(r.Mode) {
 		f := r.Gates[id]
 		fmt.Fprintf(t, "  %s\t%s\t%s\n", id, f.Outcome, note(f, r.Arms))
 	}
 	_ = t.Flush() // a strings.Builder never fails
-	for _, id := range gate.Order() {
+	for _, id := range gate.Order(r.Mode) {
 		f := r.Gates[id]
 		if f.Outcome == gate.Failed {
 			fmt.Fprintf(b, "  %s: %s\n    reproduce: %s\n", id, strings.ReplaceAll(f.Detail, "; ", "\n    "), f.Reproduce)
@@ -111,12 +114,26 @@ func figures(f any) string {
 		return fmt.Sprintf(" %d pairs of probes differ", len(f.Different))
 	case gate.EngagedFigures:
 		return fmt.Sprintf(" %d nodes, %d replays", f.Nodes, f.Replays)
+	case gate.StateFigures:
+		return stateFigures(f)
 	case gate.RoundingFigures:
 		if f.Same {
 			return " same bits"
 		}
 	}
 	return ""
+}
+
+func stateFigures(f gate.StateFigures) string {
+	switch {
+	case f.Frozen != nil:
+		return fmt.Sprintf(" %d hyperparameters matter", len(f.Frozen)-1) // and all of them together
+	case f.Checkpoints != nil:
+		return " from " + strings.Join(f.Checkpoints, " and ")
+	case f.ShortBatch > 0:
+		return fmt.Sprintf(" a batch of %d among %d", f.ShortBatch, f.Steps)
+	}
+	return fmt.Sprintf(" %d steps, %d tensors", f.Steps, f.Tensors)
 }
 
 // timings writes a line an arm that was measured, in the arms' order.

@@ -5,6 +5,7 @@ package result
 import (
 	"samebits/bridge/diag"
 	"samebits/parity/gate"
+	"samebits/parity/schedule"
 )
 
 // Schema is the version of the format.
@@ -44,6 +45,8 @@ type Result struct {
 	Seed      uint64 `json:"seed"`
 	Device    string `json:"device"` // cuda:0, host
 
+	Training *Training `json:"training,omitempty"` // of mode train
+
 	Verdict  Verdict     `json:"verdict"`
 	Reason   gate.Reason `json:"reason,omitempty"` // of every verdict but exact and consistent
 	Summary  string      `json:"summary"`          // one line for people
@@ -55,6 +58,13 @@ type Result struct {
 	Timings     map[string]Timing        `json:"timings"` // by arm
 	Environment map[string]string        `json:"environment"`
 	Reproduce   string                   `json:"reproduce"` // the command that makes this result again
+}
+
+// Training is what a training run was made of.
+type Training struct {
+	schedule.Recipe
+	Classes    int64 `json:"classes"`               // labels are below it
+	ShortBatch int64 `json:"short_batch,omitempty"` // of the gate PARTIAL
 }
 
 // Problem is one thing that is wrong, as diag.Problem has it.
@@ -78,10 +88,13 @@ func Problems(ps diag.Problems) []Problem {
 type Digests struct {
 	Recording string `json:"recording,omitempty"`
 	Weights   string `json:"weights,omitempty"`
-	// Inputs has, by probe and input, the digest of the tensor.
+	// Inputs has, by probe (of a training run by step: "step 7") and input, the digest of the tensor.
 	Inputs map[string]map[string]string `json:"inputs,omitempty"`
-	// Outputs has, by arm, probe and output, the digest of the tensor. A graph arm's are those of its last replay.
+	// Outputs has, by arm, probe and output, the digest of the tensor. A graph arm's are those of its last replay. Of a
+	// training run it has the last step.
 	Outputs map[string]map[string]map[string]string `json:"outputs,omitempty"`
+	// Steps has, by arm, one digest for each step of a training run: of the list of all tensors' digests.
+	Steps map[string][]string `json:"steps,omitempty"`
 }
 
 // Timing is how long a step took inside an arm's process, transfers left out.

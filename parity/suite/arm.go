@@ -36,4 +36,6 @@ type Starter interface {
 	// Native starts the plugin around the native engine. The settings are what the reference says of its environment, so
 	// that native can open the very libraries that the reference uses.
 	Native(ctx context.Context, reference []recording.Setting) (Arm, error)
+	// NativeTrainer starts the native engine's plugin for training in the same way.
+	NativeTrainer(ctx context.Context, reference []recording.Setting) (Arm, error)
 }

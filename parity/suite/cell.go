@@ -2,11 +2,13 @@ package suite
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"samebits/bridge/arm"
 	"samebits/parity/gate"
 	"samebits/parity/result"
+	"samebits/parity/schedule"
 )
 
 // HostDevice is the device of the native engine that needs no GPU.
@@ -19,11 +21,20 @@ type Cell struct {
 	Precision          string // fp32, bf16, fp16
 	Profile            string // exact-1
 	Seed               uint64
-	Device             string // cuda:N, host
+	Device             string          // cuda:N, host
+	Mode               string          // predict (also where empty), train
+	Training           schedule.Recipe // of mode train
 }
 
-// Mode is what every cell does for now.
-const Mode = "predict"
+// Trains reports whether the cell is a training run.
+func (c Cell) Trains() bool { return c.Mode == gate.Train }
+
+func (c Cell) mode() string {
+	if c.Mode == "" {
+		return gate.Predict
+	}
+	return c.Mode
+}
 
 // OnGPU reports whether the cell runs on a GPU.
 func (c Cell) OnGPU() bool { return c.Device != HostDevice }
@@ -44,6 +55,9 @@ func (c Cell) String() string {
 	}
 	if c.Task != "" {
 		b.WriteString(" " + c.Task)
+	}
+	if c.Trains() {
+		b.WriteString(" train")
 	}
 	if c.ImgSize != 0 {
 		fmt.Fprintf(&b, " %d", c.ImgSize)
@@ -71,6 +85,20 @@ func (c Cell) Flags() string {
 	add("profile", c.Profile)
 	add("seed", fmt.Sprint(c.Seed))
 	add("device", c.Device)
+	if c.Trains() {
+		b.WriteString(" --mode train")
+		t := c.Training
+		number := func(flag string, v float64) { add(flag, strconv.FormatFloat(v, 'g', -1, 64)) }
+		add("steps", fmt.Sprint(t.Steps))
+		number("lr", t.LR)
+		add("warmup-steps", fmt.Sprint(t.WarmupSteps))
+		add("plateau-steps", fmt.Sprint(t.PlateauSteps))
+		number("min-lr-ratio", t.MinLRRatio)
+		number("momentum", t.Momentum)
+		number("weight-decay", t.WeightDecay)
+		number("ema-decay", t.EMADecay)
+		number("ema-tau", t.EMATau)
+	}
 	return b.String()
 }
 
@@ -80,7 +108,7 @@ func (c Cell) command() string { return "parity verify " + c.Flags() }
 // buildRequest asks a reference plugin for this cell's model.
 func (c Cell) buildRequest(armName string) arm.BuildRequest {
 	r := arm.BuildRequest{Family: c.Family, Size: c.Size, Task: c.Task, Seed: c.Seed, Precision: c.Precision,
-		Profile: c.Profile, Device: c.ReferenceDevice(), Arm: armName, ImgSize: c.ImgSize, Batch: c.Batch}
+		Profile: c.Profile, Device: c.ReferenceDevice(), Arm: armName, ImgSize: c.ImgSize, Batch: c.Batch, Mode: c.Mode}
 	if armName == arm.ReferenceFP64 {
 		r.Precision = "fp64"
 	}
@@ -90,6 +118,6 @@ func (c Cell) buildRequest(armName string) arm.BuildRequest {
 // result starts the result of this cell.
 func (c Cell) result() result.Result {
 	return result.Result{Schema: result.Schema, Task: c.Task, Family: c.Family, Size: c.Size, ImgSize: c.ImgSize,
-		Batch: max(c.Batch, 1), Mode: Mode, Precision: c.Precision, Profile: c.Profile, Seed: c.Seed, Device: c.Device,
+		Batch: max(c.Batch, 1), Mode: c.mode(), Precision: c.Precision, Profile: c.Profile, Seed: c.Seed, Device: c.Device,
 		Arms: []string{}, Gates: map[gate.ID]gate.Finding{}, Timings: map[string]result.Timing{}, Environment: map[string]string{}, Reproduce: c.command()}
 }

@@ -17,7 +17,7 @@ import (
 
 // Write puts a recording's files into dir: recording.pb, weights.safetensors, and recording.txt for reading.
 func (r *Recorded) Write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return err
 	}
 	for name, data := range map[string][]byte{"recording.pb": r.File, "weights.safetensors": r.Weights} {
@@ -100,12 +100,14 @@ func (v *verification) keepRun(name string, run gate.Run) error {
 // keepTensor writes a tensor so that b3sum of the file is its digest: its header line, then its bytes.
 func (v *verification) keepTensor(under string, spec tensor.Spec, data []byte) error {
 	dir := filepath.Join(v.folder(), under)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return err
 	}
 	file := strings.ReplaceAll(spec.Name, string(filepath.Separator), "_") + ".tensor"
 	return write(filepath.Join(dir, file), append(digest.Header(spec), data...))
 }
+
+func makeFolder(dir string) error { return os.MkdirAll(dir, 0o755) }
 
 func write(path string, data []byte) error {
 	return atomicfile.Write(path, func(w io.Writer) error {

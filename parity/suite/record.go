@@ -114,6 +114,9 @@ func give(ctx context.Context, a Arm, file []byte) (arm.Region, error) {
 
 // Record builds a cell's model and records one step of it.
 func Record(ctx context.Context, start Starter, cell Cell) (Recorded, error) {
+	if cell.Trains() {
+		return recordStep(ctx, start, cell)
+	}
 	a, err := start.Reference(ctx)
 	if err != nil {
 		return Recorded{}, err
@@ -149,7 +152,7 @@ func (r *Recorded) check() error {
 	h := r.Recording.Header
 	for _, c := range []struct{ what, want, got string }{
 		{"family", r.Cell.Family, h.Family}, {"size", r.Cell.Size, h.Size}, {"task", r.Cell.Task, h.Task},
-		{"mode", Mode, h.Mode}, {"precision", r.Cell.Precision, h.Precision}, {"profile", r.Cell.Profile, h.Profile},
+		{"mode", r.Cell.mode(), h.Mode}, {"precision", r.Cell.Precision, h.Precision}, {"profile", r.Cell.Profile, h.Profile},
 	} {
 		if c.want != c.got {
 			ps.Add("WRONG_RECORDING", "header."+c.what, "%q instead of %q", c.got, c.want)

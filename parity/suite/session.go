@@ -98,8 +98,12 @@ func (s *session) all(ctx context.Context) (gate.Run, error) {
 }
 
 func poison(data []byte) {
-	for i := range data {
-		data[i] = gate.Poison
+	if len(data) == 0 {
+		return
+	}
+	data[0] = gate.Poison
+	for n := 1; n < len(data); n *= 2 { // far faster than byte by byte
+		copy(data[n:], data[:n])
 	}
 }
 

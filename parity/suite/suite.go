@@ -19,7 +19,7 @@ type Suite struct {
 	Timing Timing
 	// Keep is a folder for the recording, weights, inputs and outputs of every cell; empty: nothing is kept.
 	Keep string
-	// EngineBuild is the digest of the native plugin's program, for the environment of results.
+	// EngineBuild is the digest of the native plugin's program, that of the mode, for the environment of results.
 	EngineBuild string
 	// Progress is told before each part of the work; it may be nil.
 	Progress func(Event)
@@ -40,6 +40,7 @@ type verification struct {
 	recorded    Recorded
 	environment map[string][]recording.Setting // by side
 	eager       gate.Run                       // what the eager reference gave
+	training    training                       // of a cell of mode train
 	result      result.Result
 	step        int
 }
@@ -64,6 +65,9 @@ func (s *Suite) begin(cell Cell) *verification {
 
 // run goes through the arms. It ends early, without an error, where a gate that failed leaves nothing to compare with.
 func (v *verification) run(ctx context.Context) error {
+	if v.cell.Trains() {
+		return v.train(ctx)
+	}
 	if err := v.record(ctx, true); err != nil || v.failed(gate.SameRecording) {
 		return err
 	}
@@ -88,7 +92,15 @@ func (v *verification) progress(what string) {
 }
 
 // Steps is how many parts the work on a cell has.
-func Steps(Cell) int { return 6 } // recorder, eager twice, graph or double precision, native eager, native graph
+func Steps(c Cell) int {
+	switch {
+	case !c.Trains():
+		return 6 // recorder, eager twice, graph or double precision, native eager, native graph
+	case c.OnGPU():
+		return 10 // and each arm resumed
+	}
+	return 9
+}
 
 func (v *verification) judge(id gate.ID, f gate.Finding) {
 	if f.Outcome == gate.Failed && f.Reproduce == "" {

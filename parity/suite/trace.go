@@ -82,11 +82,27 @@ func (v *verification) trace(ctx context.Context, probe string) (*Culprit, error
 		return nil, err
 	}
 	defer engine.arm.Stop()
-	return v.compareTraces(ctx, eager, engine, probe)
+	weights, err := safetensors.Decode(v.recorded.Weights)
+	if err != nil {
+		return nil, err
+	}
+	return v.compareTraces(ctx, eager, engine, eager.bankOf(probe), probe, func(s recording.Storage) string {
+		return digestIn(weights, s.Name)
+	})
 }
 
-func (v *verification) compareTraces(ctx context.Context, eager, engine *session, probe string) (*Culprit, error) {
-	bank, rec := eager.bankOf(probe), v.recorded.Recording
+func digestIn(file *safetensors.File, name string) string {
+	if t, ok := file.Get(name); ok {
+		return digest.Tensor(t.Spec, t.Data)
+	}
+	return ""
+}
+
+// compareTraces traces the step on an input bank, and finds the first result that differs. weight gives the digest of a
+// parameter or buffer, as both sides have it before the step.
+func (v *verification) compareTraces(ctx context.Context, eager, engine *session, bank int, probe string,
+	weight func(recording.Storage) string) (*Culprit, error) {
+	rec := v.recorded.Recording
 	var traces [2][]arm.OperationTrace
 	for i, s := range []*session{eager, engine} {
 		reply, err := s.arm.Trace(ctx, arm.TraceRequest{InputBank: bank})
@@ -104,10 +120,8 @@ func (v *verification) compareTraces(ctx context.Context, eager, engine *session
 			if want[j] == got[j] || want[j] == "" || got[j] == "" {
 				continue
 			}
-			c, err := v.culprit(traces, probe, i, j)
-			if err != nil {
-				return nil, err
-			}
+			c := v.culprit(traces, probe, i, j, weight)
+			var err error
 			c.Bits, err = fetch(ctx, rec, eager, engine, bank, i, j)
 			return c, err
 		}
@@ -116,12 +130,8 @@ func (v *verification) compareTraces(ctx context.Context, eager, engine *session
 }
 
 // culprit says what the operation is and what it was given.
-func (v *verification) culprit(traces [2][]arm.OperationTrace, probe string, at, result int) (*Culprit, error) {
+func (v *verification) culprit(traces [2][]arm.OperationTrace, probe string, at, result int, weight func(recording.Storage) string) *Culprit {
 	rec := v.recorded.Recording
-	weights, err := safetensors.Decode(v.recorded.Weights)
-	if err != nil {
-		return nil, err
-	}
 	o := &rec.Operations[at]
 	c := &Culprit{Probe: probe, Operation: at, Of: len(rec.Operations), Result: result, Signature: rec.Signature(o), Module: o.Module,
 		Source: o.Source, Reference: traces[0][at].Digests[result], Native: traces[1][at].Digests[result], Operands: []Operand{}}
@@ -135,15 +145,15 @@ func (v *verification) culprit(traces [2][]arm.OperationTrace, probe string, at,
 				storage := rec.Storages[rec.Values[value].Storage]
 				operand.From = fmt.Sprintf("%v %s", storage.Role, storage.Name)
 				operand.Reference = v.result.Digests.Inputs[probe][storage.Name]
-				if w, ok := weights.Get(storage.Name); ok && storage.Role.Weight() {
-					operand.Reference = digest.Tensor(w.Spec, w.Data)
+				if storage.Role.Weight() {
+					operand.Reference = weight(storage)
 				}
 				operand.Native = operand.Reference
 			}
 			c.Operands = append(c.Operands, operand)
 		}
 	}
-	return c, nil
+	return c
 }
 
 // producer finds the last operation before at that gave a value, and the value's place among its results; -1 if none did.

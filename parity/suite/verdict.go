@@ -19,7 +19,7 @@ import (
 func (v *verification) finish(ctx context.Context, err error) {
 	r := &v.result
 	why := "the verification broke off"
-	for _, id := range gate.Order() {
+	for _, id := range gate.Order(v.cell.mode()) {
 		f, judged := r.Gates[id]
 		if !judged {
 			r.Gates[id] = gate.Skip(gate.NotReached, why)
@@ -44,7 +44,7 @@ func (v *verification) finish(ctx context.Context, err error) {
 func (v *verification) verdict() (result.Verdict, gate.Reason, string) {
 	words := map[gate.ID]result.Verdict{gate.SameRecording: result.Refused, gate.Reproduces: result.EagerNoise,
 		gate.InputSeen: result.Refused, gate.Engaged: result.Refused}
-	for _, id := range gate.Order() {
+	for _, id := range gate.Order(v.cell.mode()) {
 		f := v.result.Gates[id]
 		if f.Outcome != gate.Failed {
 			continue
@@ -53,10 +53,16 @@ func (v *verification) verdict() (result.Verdict, gate.Reason, string) {
 		if !special {
 			word = result.Differs
 		}
+		if f.Reason == gate.HyperNotSeen {
+			word = result.Refused
+		}
 		return word, f.Reason, fmt.Sprintf("%s: %s", id, f.Detail)
 	}
 	outputs := len(v.recorded.Outputs)
 	same := fmt.Sprintf("%d probes, %d outputs", len(v.probes), outputs)
+	if v.cell.Trains() {
+		same = fmt.Sprintf("%d steps, %d tensors after each", v.cell.Training.Steps, v.training.tensors)
+	}
 	if v.cell.OnGPU() {
 		return result.Exact, "", fmt.Sprintf("%s give the same bits (%s)", strings.Join(v.result.Arms, ", "), same)
 	}

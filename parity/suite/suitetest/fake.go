@@ -46,6 +46,8 @@ type Faults struct {
 	Refuses          error                  // by native's Load
 	Crash            error                  // by native's Step
 	Dead             error                  // at the start of the reference
+
+	Training // of the fakes in training
 }
 
 // Starter is a suite.Starter of fakes.
@@ -71,7 +73,17 @@ func (s *Starter) Reference(context.Context) (suite.Arm, error) {
 	if s.Dead != nil {
 		return nil, s.Dead
 	}
-	return s.start("reference"), nil
+	return &reference{Arm: s.start("reference")}, nil
+}
+
+// reference becomes another fake when it is asked to build a model for training.
+type reference struct{ suite.Arm }
+
+func (r *reference) Build(ctx context.Context, request arm.BuildRequest) (arm.BuildReply, error) {
+	if request.Mode == "train" {
+		r.Arm = newPupil(r.Arm.(*fakeArm))
+	}
+	return r.Arm.Build(ctx, request)
 }
 
 // Native implements suite.Starter.
@@ -80,6 +92,15 @@ func (s *Starter) Native(_ context.Context, reference []recording.Setting) (suit
 		return nil, errors.New("native was not told of the reference's environment")
 	}
 	return s.start("native"), nil
+}
+
+// NativeTrainer implements suite.Starter.
+func (s *Starter) NativeTrainer(ctx context.Context, reference []recording.Setting) (suite.Arm, error) {
+	a, err := s.Native(ctx, reference)
+	if err != nil {
+		return nil, err
+	}
+	return newPupil(a.(*fakeArm)), nil
 }
 
 type fakeArm struct {
@@ -112,7 +133,7 @@ func (a *fakeArm) Stop() {
 }
 
 func (a *fakeArm) Alloc(_ context.Context, n int64) (arm.Region, []byte, error) {
-	const size = 1 << 22
+	const size = 1 << 23
 	if a.memory == nil {
 		a.memory = make([]byte, 0, size) // never moves
 	}

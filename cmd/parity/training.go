@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"samebits/bridge/diag"
+	"samebits/parity/gate"
+	"samebits/parity/schedule"
+)
+
+// trainingFlags choose the mode, and what a training run is made of.
+type trainingFlags struct {
+	mode   string
+	values schedule.Recipe
+	given  func(flag string) bool // whether it was named
+}
+
+func (f *trainingFlags) add(c *cobra.Command) {
+	d := schedule.Default(20)
+	flags := c.Flags()
+	f.given = flags.Changed
+	flags.StringVar(&f.mode, "mode", gate.Predict, "predict: one step of inference; train: a training run")
+	flags.IntVar(&f.values.Steps, "steps", d.Steps, "train: steps of the run")
+	flags.Float64Var(&f.values.LR, "lr", d.LR, "train: learning rate at the end of the warm-up")
+	flags.IntVar(&f.values.WarmupSteps, "warmup-steps", 0, "train: steps of quadratic warm-up (default: a quarter)")
+	flags.IntVar(&f.values.PlateauSteps, "plateau-steps", d.PlateauSteps, "train: steps at the least learning rate, at the end")
+	flags.Float64Var(&f.values.MinLRRatio, "min-lr-ratio", d.MinLRRatio, "train: least learning rate, as a part of --lr")
+	flags.Float64Var(&f.values.Momentum, "momentum", d.Momentum, "train: momentum of SGD")
+	flags.Float64Var(&f.values.WeightDecay, "weight-decay", d.WeightDecay, "train: weight decay of weights that belong to no normalisation")
+	flags.Float64Var(&f.values.EMADecay, "ema-decay", d.EMADecay, "train: decay of the moving average of weights")
+	flags.Float64Var(&f.values.EMATau, "ema-tau", d.EMATau, "train: steps over which that decay grows")
+	_ = c.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{gate.Predict, gate.Train}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+}
+
+// recipe gives what the flags describe, for a run with so many images in a batch; nothing in mode predict.
+func (f *trainingFlags) recipe(batch int64) (schedule.Recipe, error) {
+	switch f.mode {
+	case gate.Predict:
+		return schedule.Recipe{}, nil
+	case gate.Train:
+	default:
+		return schedule.Recipe{}, usagef("--mode %q; there are %s and %s", f.mode, gate.Predict, gate.Train)
+	}
+	r := f.values
+	if !f.given("warmup-steps") {
+		r.WarmupSteps = schedule.Default(r.Steps).WarmupSteps
+	}
+	if batch < 2 {
+		return r, usagef("--batch %d; training needs two images or more, for there must be a shorter batch", batch)
+	}
+	if err := r.Check(); err != nil {
+		ps, _ := diag.Of(err)
+		return r, usagef("--%s: %s", strings.ReplaceAll(ps[0].Path, "_", "-"), ps[0].Summary)
+	}
+	return r, nil
+}
