@@ -211,7 +211,7 @@ func JudgePartial(base, got *History, shortStep int, shortBatch int64) Finding {
 type Resumed struct {
 	From    string   // the arm that wrote the checkpoint
 	History *History // nil if the checkpoint was only written out again
-	Changed []string // then: the tensors that came back otherwise
+	Changed []string // tensors that are not what the state was when the checkpoint was written, or that came back otherwise
 }
 
 // JudgeResume holds if an arm that goes on from a checkpoint, its own or another arm's, gives the bits of its uninterrupted run.
@@ -225,9 +225,10 @@ func JudgeResume(base *History, after int, resumed []Resumed) Finding {
 		if r.History != nil {
 			g, figures = judge(base, r.History, ResumeDiffers, anything)
 			sum.Steps += figures.Steps
-		} else if len(r.Changed) > 0 {
-			g = Finding{Outcome: Failed, Reason: ResumeDiffers, Detail: fmt.Sprintf("%d tensors come back otherwise: %s", len(r.Changed),
-				strings.Join(r.Changed[:min(len(r.Changed), maxDifferences)], ", "))}
+		}
+		if n := len(r.Changed); n > 0 && g.Outcome != Failed {
+			g = Finding{Outcome: Failed, Reason: ResumeDiffers,
+				Detail: fmt.Sprintf("%d tensors of it are not what the state was: %s", n, strings.Join(r.Changed[:min(n, maxDifferences)], ", "))}
 		}
 		if g.Outcome != Failed || f.Outcome == Failed {
 			continue

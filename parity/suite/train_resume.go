@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"samebits/bridge/digest"
+	"samebits/bridge/tensor/safetensors"
 	"samebits/parity/gate"
 )
 
@@ -48,6 +49,11 @@ func (v *verification) continued(ctx context.Context, l *line, sources []source)
 	for _, s := range sources {
 		r := gate.Resumed{From: s.arm}
 		if s.arm == l.main.Arm || v.cell.OnGPU() && !v.failed(gate.Native) {
+			if s.arm == l.main.Arm {
+				if r.Changed, err = notTheState(s.file, l.main, v.training.half()); err != nil {
+					return nil, err
+				}
+			}
 			r.History, err = t.run(ctx, rest, s.file, nil, l.main)
 		} else {
 			r.Changed, err = t.roundTrip(ctx, rest, s.file)
@@ -58,6 +64,25 @@ func (v *verification) continued(ctx context.Context, l *line, sources []source)
 		all = append(all, r)
 	}
 	return all, nil
+}
+
+// notTheState lists what a checkpoint has otherwise than the arm had after the step, and what it lacks.
+func notTheState(checkpoint []byte, h *gate.History, step int) ([]string, error) {
+	file, err := safetensors.Decode(checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, spec := range h.Tensors {
+		if gate.Made(spec.Name) {
+			continue
+		}
+		t, there := file.Get(spec.Name)
+		if !there || int64(len(t.Data)) != spec.Bytes() || digest.Tensor(spec, t.Data) != h.Digest(step, spec.Name) {
+			names = append(names, spec.Name)
+		}
+	}
+	return names, nil
 }
 
 // roundTrip reads a checkpoint and writes it out again, and lists what came back otherwise.

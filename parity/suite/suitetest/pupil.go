@@ -263,10 +263,9 @@ func (p *pupil) Export(_ context.Context, r arm.ExportRequest) error {
 	case arm.TheWeights:
 		copy(to, p.weightsFile())
 	case arm.TheCheckpoint:
-		if p.ForeignMomentum && p.kind == "native" {
-			p.state["momentum.fc.weight"][0] *= 2
-		}
+		p.foreign(2)
 		copy(to, p.checkpointFile())
+		p.foreign(0.5)
 	}
 	return nil
 }
@@ -302,13 +301,18 @@ func (p *pupil) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, error
 		if err := p.restore(r.Checkpoint, func(name string) string { return name }); err != nil {
 			return arm.LoadReply{}, err
 		}
-		p.started = true
-		if p.MomentumLost {
-			p.started = false
-		}
+		p.started = !p.MomentumLost
+		p.foreign(0.5)
 	}
 	p.stats = arm.Stats{}
 	return arm.LoadReply{Inputs: p.inputSpecs(), Outputs: p.outputSpecs(), CheckpointLength: int64(len(p.checkpointFile()))}, nil
+}
+
+// foreign makes the momentum of native's checkpoints native's alone.
+func (p *pupil) foreign(factor float64) {
+	if p.ForeignMomentum && p.kind == "native" {
+		p.state["momentum.fc.weight"][0] *= factor
+	}
 }
 
 func (p *pupil) restore(r arm.Region, name func(string) string) error {
