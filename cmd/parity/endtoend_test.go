@@ -24,21 +24,21 @@ func build(t *testing.T, dir, name, from string) string {
 	return path
 }
 
-// The real plugins, on the device host: the smallest images that resnet takes.
-func TestEndToEnd(t *testing.T) {
-	python := os.Getenv(launch.PythonVariable)
-	if python == "" || testing.Short() {
+// endToEnd runs the program with the real plugins on the device host, and gives its one result.
+func endToEnd(t *testing.T, plugin string, args ...string) result.Result {
+	t.Helper()
+	if os.Getenv(launch.PythonVariable) == "" || testing.Short() {
 		t.Skipf("needs an interpreter with PyTorch in %s, and some ten seconds", launch.PythonVariable)
 	}
 	root := t.TempDir()
 	program := build(t, root, "parity", ".")
-	build(t, root, "samebits-predictor", "../../plugins/predictor")
+	build(t, root, "samebits-"+plugin, "../../plugins/"+plugin)
 	repository, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	output := filepath.Join(root, "results")
-	cmd := exec.Command(program, "verify", "resnet", "--imgsz", "32", "--device", "host", "--json", "--output", output)
+	cmd := exec.Command(program, append(args, "--device", "host", "--json", "--output", output)...)
 	cmd.Dir = repository // where the reference plugin's packages are
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -49,22 +49,38 @@ func TestEndToEnd(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Verdict != result.Consistent || r.Size != "18" || r.Task != "classify" || r.ImgSize != 32 {
-		t.Errorf("%s: %s", r.Verdict, r.Summary)
-	}
-	for id, want := range map[gate.ID]gate.Outcome{gate.SameRecording: gate.Passed, gate.Reproduces: gate.Passed, gate.InputSeen: gate.Passed,
-		gate.Engaged: gate.Passed, gate.Replay: gate.Passed, gate.NotStale: gate.Passed, gate.Native: gate.Rounding} {
-		if f := r.Gates[id]; f.Outcome != want {
-			t.Errorf("gate %s: %s %s", id, f.Outcome, f.Detail)
-		}
+	if _, err := os.Stat(filepath.Join(output, r.Name())); err != nil {
+		t.Error(err)
 	}
 	for _, key := range []string{"torch", "host.compiler", "engine_build"} {
 		if r.Environment[key] == "" {
 			t.Errorf("the environment lacks %s: %v", key, r.Environment)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(output, r.Name())); err != nil {
-		t.Error(err)
+	for _, id := range gate.Order(r.Mode) {
+		want := gate.Passed
+		if id == gate.Native {
+			want = gate.Rounding
+		}
+		if f := r.Gates[id]; f.Outcome != want {
+			t.Errorf("gate %s: %s %s", id, f.Outcome, f.Detail)
+		}
+	}
+	return r
+}
+
+// The smallest images that resnet takes.
+func TestEndToEnd(t *testing.T) {
+	r := endToEnd(t, "predictor", "verify", "resnet", "--imgsz", "32")
+	if r.Verdict != result.Consistent || r.Size != "18" || r.Task != "classify" || r.ImgSize != 32 {
+		t.Errorf("%s: %s", r.Verdict, r.Summary)
+	}
+}
+
+func TestTrainingEndToEnd(t *testing.T) {
+	r := endToEnd(t, "trainer", "verify", "resnet", "--mode", "train", "--imgsz", "64", "--batch", "4", "--steps", "6")
+	if r.Verdict != result.Consistent || r.Mode != gate.Train || r.Training.Steps != 6 {
+		t.Errorf("%s: %s", r.Verdict, r.Summary)
 	}
 }
 
