@@ -3,6 +3,7 @@ package devices
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -12,8 +13,17 @@ import (
 	"samebits/native/host"
 )
 
+// Options say where a device finds what it needs. The zero value looks as package cuda does.
+type Options struct {
+	// TorchFolders are the folders of torch's NVIDIA libraries. The variable SAMEBITS_TORCH_LIB comes before them.
+	TorchFolders []string
+}
+
 // Open opens a device.
-func Open(name string) (device.Device, error) {
+func Open(name string) (device.Device, error) { return OpenWith(name, Options{}) }
+
+// OpenWith is Open with options.
+func OpenWith(name string, o Options) (device.Device, error) {
 	if name == "host" {
 		d, err := host.Open()
 		if err != nil {
@@ -23,10 +33,14 @@ func Open(name string) (device.Device, error) {
 	}
 	index, ok := strings.CutPrefix(name, "cuda:")
 	n, err := strconv.Atoi(index)
-	if !ok || err != nil || n < 0 {
+	if !ok || err != nil || n < 0 || strconv.Itoa(n) != index { // cuda:01 would be another name of cuda:1
 		return nil, diag.New("UNKNOWN_DEVICE", "device", "no device %q; there are host and cuda:N", name)
 	}
-	d, err := cuda.Open(n, cuda.Options{})
+	var options cuda.Options
+	if os.Getenv(cuda.FoldersVariable) == "" {
+		options.Folders = o.TorchFolders
+	}
+	d, err := cuda.Open(n, options)
 	if err != nil {
 		return nil, err
 	}
@@ -42,10 +56,13 @@ type Found struct {
 
 // List tries every device of this machine. It always names host and cuda:0; further GPUs
 // only while they open.
-func List() []Found {
-	found := []Found{try("host")}
+func List() []Found { return ListWith(Options{}) }
+
+// ListWith is List with options.
+func ListWith(o Options) []Found {
+	found := []Found{try("host", o)}
 	for i := 0; ; i++ {
-		f := try(fmt.Sprintf("cuda:%d", i))
+		f := try(fmt.Sprintf("cuda:%d", i), o)
 		if i > 0 && f.Problem != "" {
 			return found
 		}
@@ -56,8 +73,8 @@ func List() []Found {
 	}
 }
 
-func try(name string) Found {
-	d, err := Open(name)
+func try(name string, o Options) Found {
+	d, err := OpenWith(name, o)
 	if err != nil {
 		return Found{Name: name, Problem: err.Error()}
 	}
