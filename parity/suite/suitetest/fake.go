@@ -133,7 +133,7 @@ func (a *fakeArm) Stop() {
 }
 
 func (a *fakeArm) Alloc(_ context.Context, n int64) (arm.Region, []byte, error) {
-	const size = 1 << 23
+	const size = 1 << 22
 	if a.memory == nil {
 		a.memory = make([]byte, 0, size) // never moves
 	}
