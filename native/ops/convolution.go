@@ -14,6 +14,7 @@ func init() {
 type convolution struct {
 	op                        *recording.Operation
 	x, w, y                   device.Tensor
+	yPath                     string        // of y in the operation
 	weight                    int           // the value that w is
 	bias                      device.Tensor // valid if hasBias
 	hasBias                   bool
@@ -103,15 +104,6 @@ func (c *convolution) emitBias(b *Builder) error {
 }
 
 func readConvolution(b *Builder, op *recording.Operation) (*convolution, error) {
-	c := &convolution{op: op}
-	in, err := ValueArg(op, "input")
-	if err != nil {
-		return nil, err
-	}
-	weight, err := ValueArg(op, "weight")
-	if err != nil {
-		return nil, err
-	}
 	bias, hasBias, err := OptionalValueArg(op, "bias")
 	if err != nil {
 		return nil, err
@@ -120,23 +112,37 @@ func readConvolution(b *Builder, op *recording.Operation) (*convolution, error) 
 	if err != nil {
 		return nil, err
 	}
-	transposed, err := BoolArg(op, "transposed")
-	if err != nil {
-		return nil, err
-	}
-	if transposed {
-		return nil, Refuse(op, argumentPath(op, "transposed"), "transposed convolutions are not done")
-	}
-	if c.groups, err = IntArg(op, "groups"); err != nil {
-		return nil, err
-	}
-	c.x, c.w, c.y, c.weight = b.Tensor(in), b.Tensor(weight), b.Tensor(out), weight
+	c := &convolution{op: op, y: b.Tensor(out), yPath: "results[0]"}
 	if hasBias {
 		c.bias, c.hasBias = b.Tensor(bias), true
 	}
+	return c, c.read(b)
+}
+
+// read reads what a convolution and its gradients have in common.
+func (c *convolution) read(b *Builder) error {
+	op := c.op
+	in, err := ValueArg(op, "input")
+	if err != nil {
+		return err
+	}
+	if c.weight, err = ValueArg(op, "weight"); err != nil {
+		return err
+	}
+	transposed, err := BoolArg(op, "transposed")
+	if err != nil {
+		return err
+	}
+	if transposed {
+		return Refuse(op, argumentPath(op, "transposed"), "transposed convolutions are not done")
+	}
+	if c.groups, err = IntArg(op, "groups"); err != nil {
+		return err
+	}
+	c.x, c.w = b.Tensor(in), b.Tensor(c.weight)
 	spatial := len(c.w.Sizes) - 2
 	if spatial != 1 && spatial != 2 {
-		return nil, Refuse(op, argumentPath(op, "weight"), "a convolution over %d dimensions", spatial)
+		return Refuse(op, argumentPath(op, "weight"), "a convolution over %d dimensions", spatial)
 	}
 	for _, p := range []struct {
 		name string
@@ -144,30 +150,30 @@ func readConvolution(b *Builder, op *recording.Operation) (*convolution, error) 
 	}{{"stride", &c.stride}, {"padding", &c.padding}, {"dilation", &c.dilation}} {
 		list, err := IntsArg(op, p.name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(list) == 1 && spatial == 2 {
 			list = []int64{list[0], list[0]}
 		}
 		if len(list) != spatial {
-			return nil, Refuse(op, argumentPath(op, p.name), "%d numbers for %d dimensions", len(list), spatial)
+			return Refuse(op, argumentPath(op, p.name), "%d numbers for %d dimensions", len(list), spatial)
 		}
 		*p.to = list
 	}
 	if err := c.check(); err != nil {
-		return nil, err
+		return err
 	}
 	if spatial == 1 {
-		return c, c.makeTwoDimensional(b)
+		return c.makeTwoDimensional(b)
 	}
-	return c, nil
+	return nil
 }
 
 // check refuses what does not fit together.
 func (c *convolution) check() error {
 	rank := len(c.w.Sizes)
 	if len(c.x.Sizes) != rank || len(c.y.Sizes) != rank {
-		return Refuse(c.op, "results[0]", "input %v, weight %v, result %v", c.x.Sizes, c.w.Sizes, c.y.Sizes)
+		return Refuse(c.op, c.yPath, "input %v, weight %v, result %v", c.x.Sizes, c.w.Sizes, c.y.Sizes)
 	}
 	if c.groups < 1 || c.x.Sizes[1] != c.w.Sizes[1]*c.groups || c.w.Sizes[0]%c.groups != 0 {
 		return Refuse(c.op, argumentPath(c.op, "groups"), "%d groups of input %v and weight %v", c.groups, c.x.Sizes, c.w.Sizes)
@@ -182,7 +188,7 @@ func (c *convolution) check() error {
 	}
 	for d := range want {
 		if c.y.Sizes[d] != want[d] {
-			return Refuse(c.op, "results[0]", "a result of sizes %v, wanted %v", c.y.Sizes, want)
+			return Refuse(c.op, c.yPath, "a result of sizes %v, wanted %v", c.y.Sizes, want)
 		}
 	}
 	switch c.x.DType {
@@ -210,13 +216,15 @@ func (c *convolution) makeTwoDimensional(b *Builder) error {
 		}
 		c.x = to
 	}
-	for _, t := range []*device.Tensor{&c.x, &c.w, &c.y} {
-		n, ch, l := t.Sizes[0], t.Sizes[1], t.Sizes[2]
-		s := t.Strides
-		t.Sizes, t.Strides = []int64{n, ch, 1, l}, []int64{s[0], s[1], l * s[2], s[2]}
-	}
+	c.x, c.w, c.y = twoDimensional(c.x), twoDimensional(c.w), twoDimensional(c.y)
 	c.stride = []int64{1, c.stride[0]}
 	c.padding = []int64{0, c.padding[0]}
 	c.dilation = []int64{1, c.dilation[0]}
 	return nil
+}
+
+func twoDimensional(t device.Tensor) device.Tensor {
+	n, channels, length, s := t.Sizes[0], t.Sizes[1], t.Sizes[2], t.Strides
+	t.Sizes, t.Strides = []int64{n, channels, 1, length}, []int64{s[0], s[1], length * s[2], s[2]}
+	return t
 }

@@ -1,13 +1,15 @@
 package ops
 
 import (
+	"slices"
+
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 	"samebits/native/device"
 )
 
 func init() {
-	Register(Registration{Name: "aten::cudnn_batch_norm", Class: Compute, Lower: lowerCudnnBatchNorm})
+	Register(Registration{Name: "aten::cudnn_batch_norm", Class: Compute, Lower: lowerCudnnBatchNorm, Writes: writesStatistics})
 }
 
 func lowerCudnnBatchNorm(b *Builder, op *recording.Operation) error {
@@ -21,24 +23,14 @@ func lowerCudnnBatchNorm(b *Builder, op *recording.Operation) error {
 		}
 	}
 	x, y := b.Tensor(s.x), b.Tensor(s.y)
-	if x.DType != tensor.Float32 && x.DType != tensor.Float16 {
-		return Refuse(op, "arguments[0]", "an input of %s", x.DType)
-	}
-	rank := len(x.Sizes)
-	if rank != 3 && rank != 4 {
-		return Refuse(op, "arguments[0]", "an input of %d dimensions, 3 and 4 are done", rank)
-	}
-	last := looksChannelsLast(x)
-	if !inFormat(x.Sizes, x.Strides, last) || !inFormat(y.Sizes, y.Strides, last) {
-		return Refuse(op, "arguments[0]", "an input with strides %v and a result with strides %v", x.Strides, y.Strides)
+	if err := cudnnImages(op, &x, &y); err != nil {
+		return err
 	}
 	if tensor.Numel(x.Sizes) == 0 {
 		return nil
 	}
-	x.Strides, y.Strides = formatStrides(x.Sizes, last), formatStrides(y.Sizes, last)
-	if rank == 3 { // PyTorch describes it to cuDNN as [N,C,L,1]
-		x.Sizes, x.Strides = append(clone(x.Sizes), 1), append(clone(x.Strides), 1)
-		y.Sizes, y.Strides = clone(x.Sizes), clone(x.Strides)
+	if s.training {
+		return s.emitCudnnTraining(b, op, x, y)
 	}
 	b.Emit(&device.BatchNorm{X: x, Y: y,
 		Scale: b.Tensor(s.values["weight"]), Bias: b.Tensor(s.values["bias"]),
@@ -46,58 +38,57 @@ func lowerCudnnBatchNorm(b *Builder, op *recording.Operation) error {
 	return nil
 }
 
-func clone(list []int64) []int64 { return append([]int64(nil), list...) }
-
-// statistics are what both batch norms take: an input, a result, and one float32 a channel of up to four things.
-type statistics struct {
-	x, y    int
-	values  map[string]int
-	epsilon float64
+// cudnnImages makes of tensors what PyTorch tells cuDNN of them, and refuses what it would not give to cuDNN as it is.
+func cudnnImages(op *recording.Operation, images ...*device.Tensor) error {
+	x := images[0]
+	if x.DType != tensor.Float32 && x.DType != tensor.Float16 {
+		return Refuse(op, "arguments[0]", "an input of %s", x.DType)
+	}
+	rank := len(x.Sizes)
+	if rank != 3 && rank != 4 {
+		return Refuse(op, "arguments[0]", "an input of %d dimensions, 3 and 4 are done", rank)
+	}
+	last := looksChannelsLast(*x)
+	for _, t := range images {
+		if t.DType != x.DType || !slices.Equal(t.Sizes, x.Sizes) {
+			return Refuse(op, "arguments[0]", "%s of sizes %v beside %s of sizes %v", x.DType, x.Sizes, t.DType, t.Sizes)
+		}
+		if !inFormat(t.Sizes, t.Strides, last) {
+			return Refuse(op, "arguments[0]", "sizes %v with strides %v, channels-last: %v", t.Sizes, t.Strides, last)
+		}
+	}
+	for _, t := range images {
+		t.Strides = formatStrides(t.Sizes, last)
+		if rank == 3 { // PyTorch describes it to cuDNN as [N,C,L,1]
+			t.Sizes, t.Strides = append(clone(t.Sizes), 1), append(clone(t.Strides), 1)
+		}
+	}
+	return nil
 }
 
-// readStatistics reads the arguments of a batch norm in evaluation and refuses one in training.
-func readStatistics(b *Builder, op *recording.Operation, epsilon string) (*statistics, error) {
-	s := &statistics{values: map[string]int{}}
-	var err error
-	if s.x, err = ValueArg(op, "input"); err != nil {
-		return nil, err
-	}
-	if s.y, err = Result(op, 0); err != nil {
-		return nil, err
-	}
-	training, err := BoolArg(op, "training")
+// emitCudnnTraining gives cuDNN the three results beside y: both saved statistics, and bytes of its own.
+func (s *statistics) emitCudnnTraining(b *Builder, op *recording.Operation, x, y device.Tensor) error {
+	saved, err := s.saved(b, op)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if training {
-		return nil, Refuse(op, argumentPath(op, "training"), "batch norm in training is not done")
+	reserve, err := Result(op, 3)
+	if err != nil {
+		return err
 	}
-	if s.epsilon, err = number(op, epsilon); err != nil {
-		return nil, err
+	if r := b.Value(reserve); r.DType != tensor.Uint8 || !r.Contiguous() {
+		return Refuse(op, "results[3]", "a reserve of %s with strides %v", r.DType, r.Strides)
 	}
-	x, y := b.Value(s.x), b.Value(s.y)
-	if len(x.Sizes) < 2 || len(x.Sizes) != len(y.Sizes) || x.DType != y.DType {
-		return nil, Refuse(op, "results[0]", "%s of sizes %v to %s of sizes %v", x.DType, x.Sizes, y.DType, y.Sizes)
+	momentum, err := number(op, "exponential_average_factor")
+	if err != nil {
+		return err
 	}
-	for d := range x.Sizes {
-		if x.Sizes[d] != y.Sizes[d] {
-			return nil, Refuse(op, "results[0]", "sizes %v, wanted %v", y.Sizes, x.Sizes)
-		}
-	}
-	for _, p := range []string{"weight", "bias", "running_mean", "running_var"} {
-		i, ok, err := OptionalValueArg(op, p)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			continue
-		}
-		v := b.Value(i)
-		if v.DType != tensor.Float32 || len(v.Sizes) != 1 || v.Sizes[0] != x.Sizes[1] || !v.Contiguous() {
-			return nil, Refuse(op, argumentPath(op, p), "%s is %s of sizes %v with strides %v, wanted float32 of size %d without gaps",
-				p, v.DType, v.Sizes, v.Strides, x.Sizes[1])
-		}
-		s.values[p] = i
-	}
-	return s, nil
+	b.Emit(&device.BatchNormTraining{X: x, Y: y,
+		Scale: b.Tensor(s.values["weight"]), Bias: b.Tensor(s.values["bias"]),
+		RunningMean: b.Tensor(s.values["running_mean"]), RunningVariance: b.Tensor(s.values["running_var"]),
+		SaveMean: b.Tensor(saved[0]), SaveInvstd: b.Tensor(saved[1]), Reserve: b.Tensor(reserve),
+		Momentum: momentum, Epsilon: s.epsilon})
+	return nil
 }
+
+func clone(list []int64) []int64 { return append([]int64(nil), list...) }

@@ -76,7 +76,7 @@ func TestCudnnBatchNorm(t *testing.T) {
 func TestBatchNormRefusals(t *testing.T) {
 	n := newNormed(t, tensor.Float32, []int64{2, 3, 4, 5}, nil, nil)
 	if _, err := n.cudnn(true); err == nil {
-		t.Error("training was not refused")
+		t.Error("training without saved statistics was not refused")
 	}
 	gaps := newNormed(t, tensor.Float32, []int64{2, 3, 4, 5}, []int64{120, 40, 10, 2}, nil)
 	if _, err := gaps.cudnn(false); err == nil {

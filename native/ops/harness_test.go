@@ -23,7 +23,8 @@ import (
 //	b.run(operation("aten::silu", args("self", x), results(y)))
 //	got := b.floats(y)
 //
-// Every storage lies between guard bytes, and run fails if an operation wrote anything but the elements of its results.
+// Every storage lies between guard bytes, and run fails if an operation wrote anything but the elements of its results and
+// what its registration says that it writes.
 // The device is host; SAMEBITS_TEST_DEVICE=cuda:0 runs the same tests on a GPU.
 type bench struct {
 	t         *testing.T
@@ -183,7 +184,11 @@ func (b *bench) run(op recording.Operation) {
 	if err := memory.Read(0, after); err != nil {
 		b.t.Fatal(err)
 	}
-	b.checkUntouched(recording.Values(op.Results, nil), at, image, after)
+	written := recording.Values(op.Results, nil)
+	if known, _ := Lookup(op.Name); known.Writes != nil {
+		written = append(written, known.Writes(&op)...)
+	}
+	b.checkUntouched(written, at, image, after)
 	for s := range b.bytes {
 		copy(b.bytes[s], after[at[s]:])
 	}

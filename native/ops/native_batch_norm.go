@@ -7,7 +7,7 @@ import (
 )
 
 func init() {
-	Register(Registration{Name: "aten::native_batch_norm", Class: Compute, Lower: lowerNativeBatchNorm})
+	Register(Registration{Name: "aten::native_batch_norm", Class: Compute, Lower: lowerNativeBatchNorm, Writes: writesStatistics})
 }
 
 // lowerNativeBatchNorm launches two kernels as PyTorch does: 1/sqrt(variance+eps) of each channel, which depends on
@@ -16,6 +16,9 @@ func lowerNativeBatchNorm(b *Builder, op *recording.Operation) error {
 	s, err := readStatistics(b, op, "eps")
 	if err != nil {
 		return err
+	}
+	if s.training {
+		return s.emitNativeTraining(b, op)
 	}
 	mean, ok := s.values["running_mean"]
 	if !ok {
@@ -52,7 +55,7 @@ func lowerNativeBatchNorm(b *Builder, op *recording.Operation) error {
 	if x, err = dense(b, op, x, last); err != nil {
 		return err
 	}
-	return s.emitTransform(b, x, y, invstd, last)
+	return s.emitTransform(b, x, y, b.Pointer(mean), invstd, last)
 }
 
 // emitSaved writes save_mean and save_invstd if anybody reads them. Recordings made on the CPU have them empty.
@@ -74,12 +77,12 @@ func (s *statistics) emitSaved(b *Builder, op *recording.Operation, mean int, in
 	return nil
 }
 
-func (s *statistics) emitTransform(b *Builder, x, y device.Tensor, invstd device.Pointer, last bool) error {
+func (s *statistics) emitTransform(b *Builder, x, y device.Tensor, mean, invstd device.Pointer, last bool) error {
 	suffix, err := Suffix(x.DType)
 	if err != nil {
 		return err
 	}
-	args := []any{y.Pointer, x.Pointer, b.Pointer(s.values["running_mean"]), invstd}
+	args := []any{y.Pointer, x.Pointer, mean, invstd}
 	for _, p := range []string{"weight", "bias"} {
 		if v, ok := s.values[p]; ok {
 			args = append(args, b.Pointer(v), int32(1))

@@ -264,6 +264,21 @@ func Result(op *recording.Operation, i int) (int, error) {
 	return all[i], nil
 }
 
+// OptionalResult gives the index of entry i of the results; ok is false where PyTorch made none, as of a gradient that
+// nobody asked for.
+func OptionalResult(op *recording.Operation, i int) (index int, ok bool, err error) {
+	if i >= len(op.Results) {
+		return 0, false, diag.New("MISSING_RESULT", "results", "%s has %d results, wanted number %d", op.Name, len(op.Results), i)
+	}
+	switch r := &op.Results[i]; r.Kind {
+	case recording.None:
+		return 0, false, nil
+	case recording.ValueOf:
+		return r.Value, true, nil
+	}
+	return 0, false, diag.New("WRONG_RESULT", fmt.Sprintf("results[%d]", i), "%s: result %d is no tensor", op.Name, i)
+}
+
 // Refuse is for what an operation's lowering does not do.
 func Refuse(op *recording.Operation, path, format string, args ...any) error {
 	return diag.New("UNSUPPORTED", path, "%s: %s", op.Name, fmt.Sprintf(format, args...))

@@ -34,6 +34,11 @@ func newReduction(b *Builder, op *recording.Operation, file string) (*reduction,
 	if err != nil {
 		return nil, err
 	}
+	return reduce(b, op, file, in, out, dims, keepdim)
+}
+
+// reduce makes a reduction of value in to value out.
+func reduce(b *Builder, op *recording.Operation, file string, in, out int, dims []int64, keepdim bool) (*reduction, error) {
 	x, y := b.Value(in), b.Value(out)
 	reduced, err := reducedDims(op, dims, len(x.Sizes))
 	if err != nil {

@@ -14,6 +14,11 @@ func lowerSum(b *Builder, op *recording.Operation) error {
 	if err != nil {
 		return err
 	}
+	return r.emitSum(b)
+}
+
+// emitSum is emit for a sum: that of nothing is zero.
+func (r *reduction) emitSum(b *Builder) error {
 	if b.Value(r.in).Numel() == 0 {
 		if y := b.Value(r.out); y.Numel() > 0 {
 			b.Emit(&device.Fill{To: b.Pointer(r.out), Bytes: y.Numel() * y.DType.Size()})
