@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from samebits_reference import __version__, banks, environment, families, graphs, profile, recorder, weights
+from samebits_reference import __version__, environment, families, profile, recorder, weights
 from samebits_reference.banks import Spec
-from samebits_reference.exhaustion import serving
-from samebits_reference.families import Order, flatten
-from samebits_reference.session import Session, start
+from samebits_reference.exhaustion import churn, serving
+from samebits_reference.families import Order
+from samebits_reference.predict_session import PredictSession
+from samebits_reference.session import Session
+from samebits_reference.train_session import TrainSession
 from samebits_reference.watchers import Tracer
 from samebits_wire import arm_pb2 as wire
 from samebits_wire.arm import Arm
@@ -22,6 +24,11 @@ from samebits_wire.recording_pb2 import Setting
 
 EAGER, GRAPH, DOUBLE = "reference-eager", "reference-graph", "reference-fp64"
 ARMS = (EAGER, GRAPH, DOUBLE)
+_MODES: Mapping[str, Callable[[str, profile.Profile, families.Built], Session]] = {
+    "": PredictSession,
+    "predict": PredictSession,
+    "train": TrainSession,
+}
 
 
 class ReferenceArm(Arm):
@@ -29,7 +36,6 @@ class ReferenceArm(Arm):
 
     def __init__(self) -> None:
         self._session: Session | None = None
-        self._stats = wire.StatsReply()
 
     def describe(self) -> wire.DescribeReply:
         """Say what is here."""
@@ -49,8 +55,9 @@ class ReferenceArm(Arm):
         if request.arm not in ARMS:
             known = f"known: {', '.join(ARMS)}"
             raise ProblemError(Problem("UNKNOWN_ARM", f"no arm is named {request.arm!r}", "arm", known))
-        if request.mode not in ("", "predict"):
-            problem = Problem("UNKNOWN_MODE", f"this plugin does not {request.mode}", "mode", "known: predict")
+        mode = _MODES.get(request.mode)
+        if mode is None:
+            problem = Problem("UNKNOWN_MODE", f"this plugin does not {request.mode}", "mode", "known: predict, train")
             raise ProblemError(problem, Kind.UNIMPLEMENTED)
         chosen = profile.find(request.profile)
         if request.arm == GRAPH and not request.device.startswith("cuda"):
@@ -72,16 +79,17 @@ class ReferenceArm(Arm):
             )
         )
         chosen.verify()
-        session = start(request.arm, chosen, built)
+        session = mode(request.arm, chosen, built)
         session.weights_file = weights.encode(built.weights())
         self._session = session
-        self._stats = wire.StatsReply()
         return wire.BuildReply(
             inputs=_messages(session.inputs),
             weights_length=len(session.weights_file),
             task=built.order.task,
             size=built.order.size,
             imgsz=built.order.imgsz,
+            outputs=_messages(session.every_output),
+            checkpoint_length=session.checkpoint_length,
         )
 
     @serving
@@ -89,10 +97,12 @@ class ReferenceArm(Arm):
         """Record one eager step on given inputs."""
         session = self._built()
         session.profile.verify()
-        _copy(banks.place(memory, request.inputs, session.inputs, "inputs"), [session.images])
-        named = (session.profile.name, session.profile.settings())
         session.taken = None
-        session.taken = recorder.record(session.built, session.images, named, environment.describe(session.built.device))
+        session.taken = session.record(
+            memory,
+            request.inputs,
+            recorder.Named(session.profile.name, session.profile.settings(), environment.describe(session.built.device)),
+        )
         session.weights_file = weights.encode(session.taken.weights)
         return wire.RecordReply(
             recording_length=len(session.taken.data),
@@ -102,7 +112,7 @@ class ReferenceArm(Arm):
 
     @serving
     def export(self, request: wire.ExportRequest, memory: Memory) -> None:
-        """Copy the recording, or the weights of the latest Build, Load or Record."""
+        """Copy the recording, the weights of the latest Build, Load or Record, or the state as it is now."""
         session = self._built()
         if request.what == wire.ExportRequest.WHAT_RECORDING:
             if session.taken is None:
@@ -112,6 +122,8 @@ class ReferenceArm(Arm):
             if session.weights_file is None:
                 session.weights_file = weights.encode(session.built.weights())
             data = session.weights_file
+        elif request.what == wire.ExportRequest.WHAT_CHECKPOINT:
+            data = session.checkpoint()
         else:
             raise ProblemError(Problem("UNKNOWN_EXPORT", f"there is nothing to export as {request.what}", "what"))
         if request.region.length != len(data):
@@ -121,7 +133,7 @@ class ReferenceArm(Arm):
 
     @serving
     def load(self, request: wire.LoadRequest, memory: Memory) -> wire.LoadReply:
-        """Take weights. Options are switches of native arms and change nothing here."""
+        """Take weights or a checkpoint. Options are switches of native arms and change nothing here."""
         session = self._built()
         problems = []
         if request.recording.length:
@@ -133,13 +145,15 @@ class ReferenceArm(Arm):
             problems.append(Problem("WRONG_DEVICE", what, "device"))
         if problems:
             raise ProblemError(problems)
-        # A copy: what was checked cannot change afterwards.
-        given = weights.decode(bytes(memory.view(request.weights)))
-        session.built.load(given, session.required)
+        # Copies: what was checked cannot change afterwards.
+        session.load(_bytes(memory, request.weights), _bytes(memory, request.checkpoint))
         session.weights_file = session.taken = None
-        self._stats = wire.StatsReply()
+        session.stats = wire.StatsReply()
         return wire.LoadReply(
-            inputs=_messages(session.inputs), outputs=_messages(session.outputs), peak_bytes=session.peak_bytes()
+            inputs=_messages(session.inputs),
+            outputs=_messages(session.outputs),
+            peak_bytes=session.peak_bytes(),
+            checkpoint_length=session.checkpoint_length,
         )
 
     @serving
@@ -148,54 +162,43 @@ class ReferenceArm(Arm):
         session = self._built()
         if request.cuda_graph and session.arm != GRAPH:
             raise ProblemError(Problem("NO_GRAPH", f"{session.arm} runs eagerly", "cuda_graph", f"take {GRAPH}"))
-        session.input_banks = [
-            banks.place(memory, bank, session.inputs, f"inputs[{index}]") for index, bank in enumerate(request.inputs)
-        ]
-        session.output_banks = [
-            banks.place(memory, bank, session.outputs, f"outputs[{index}]") for index, bank in enumerate(request.outputs)
-        ]
+        session.banks = 0
+        session.prepare(memory, request)
+        session.banks = len(request.inputs)
         session.weights_file = None
-        if session.graph is not None:
-            session.graph.release()
-            session.graph = None
-        if request.cuda_graph:
-            session.profile.verify()
-            session.graph = graphs.Graph(lambda: session.built.step(session.images))
-            self._stats.captures += 1
-        nodes = session.graph.nodes if session.graph else 0
-        return wire.PrepareReply(captured=session.graph is not None, nodes=nodes, peak_bytes=session.peak_bytes())
+        graphs = session.captured()
+        session.stats.captures += len(graphs)
+        nodes = sum(graph.nodes for graph in graphs)
+        return wire.PrepareReply(captured=bool(graphs), nodes=nodes, peak_bytes=session.peak_bytes())
 
     @serving
     def step(self, input_bank: int, output_bank: int) -> None:
         """Run one step from a bank to a bank."""
         session = self._prepared(input_bank)
-        _copy(session.input_banks[input_bank], [session.images])
-        outputs = self._run(session)
-        if [Spec.of(name, tensor) for name, tensor in outputs] != session.outputs:
-            raise ProblemError(Problem("OUTPUTS_CHANGED", "this step gave other outputs than the first", "outputs"))
-        _copy([tensor for _, tensor in outputs], session.output_banks[output_bank])
+        session.give(input_bank)
+        session.run()
+        session.take(output_bank)
         session.wait()
 
     @serving
     def disturb(self, request: wire.DisturbRequest) -> None:
         """Poison what the next replay must write, and leave freed memory full of NaN behind."""
         session = self._built()
-        if request.poison_outputs and session.graph is not None:
-            session.graph.poison(session.images)
+        if request.poison_outputs:
+            session.poison()
         if request.churn:
-            _churn(session.built.device)
+            churn(session.built.device)
         session.wait()
 
     @serving
     def trace(self, request: wire.TraceRequest, memory: Memory) -> wire.TraceReply:
         """Run one eager step and digest everything it makes."""
         session = self._prepared(request.input_bank)
-        _copy(session.input_banks[request.input_bank], [session.images])
+        session.give(request.input_bank)
         tracer = Tracer((request.operation, request.result) if request.want else None)
-        with tracer:
-            session.built.step(session.images)
-        self._stats.eager_steps += 1
-        self._stats.launches += tracer.count
+        session.watch(tracer)
+        session.stats.eager_steps += 1
+        session.stats.launches += tracer.count
         reply = wire.TraceReply(
             operations=[
                 wire.OperationTrace(operation=index, digests=digests) for index, digests in enumerate(tracer.digests)
@@ -211,14 +214,14 @@ class ReferenceArm(Arm):
 
     @serving
     def measure(self, request: wire.MeasureRequest) -> wire.MeasureReply:
-        """Time steps on inputs that are on the device already."""
+        """Time steps on inputs that are on the device already. In mode train the state moves on."""
         session = self._prepared(request.input_bank)
-        _copy(session.input_banks[request.input_bank], [session.images])
+        session.give(request.input_bank)
         milliseconds = []
         for iteration in range(request.warmup + request.iterations):
             session.wait()
             began = time.perf_counter_ns()
-            self._run(session)
+            session.run()
             session.wait()
             if iteration >= request.warmup:
                 milliseconds.append((time.perf_counter_ns() - began) / 1e6)
@@ -226,24 +229,14 @@ class ReferenceArm(Arm):
 
     def stats(self) -> wire.StatsReply:
         """Count what was done since Load."""
-        if self._session is not None:
-            self._stats.peak_bytes = self._session.peak_bytes()
-        return self._stats
+        if self._session is None:
+            return wire.StatsReply()
+        self._session.stats.peak_bytes = self._session.peak_bytes()
+        return self._session.stats
 
     def close(self) -> None:
         """Free the family."""
         self._drop()
-
-    def _run(self, session: Session) -> list[tuple[str, torch.Tensor]]:
-        if session.graph is not None:
-            session.graph.replay()
-            self._stats.replays += 1
-            self._stats.launches += session.graph.nodes
-            return session.graph.outputs
-        outputs = list(flatten(session.built.step(session.images)))
-        self._stats.eager_steps += 1
-        self._stats.launches += session.operations
-        return outputs
 
     def _built(self) -> Session:
         if self._session is None:
@@ -252,25 +245,24 @@ class ReferenceArm(Arm):
 
     def _prepared(self, input_bank: int) -> Session:
         session = self._built()
-        if not session.input_banks:
+        if not session.banks:
             raise _wrong_order("NOT_PREPARED", "Prepare comes first")
-        if input_bank >= len(session.input_banks):
-            what = f"there is no input bank {input_bank}: Prepare named {len(session.input_banks)}"
+        if input_bank >= session.banks:
+            what = f"there is no input bank {input_bank}: Prepare named {session.banks}"
             raise ProblemError(Problem("NO_SUCH_BANK", what, "input_bank"))
         return session
 
     def _drop(self) -> None:
-        if self._session is not None and self._session.graph is not None:
-            self._session.graph.release()
+        if self._session is not None:
+            self._session.release()
         self._session = None
         gc.collect()
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
 
 
-def _copy(sources: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]) -> None:
-    for source, target in zip(sources, targets, strict=True):
-        target.copy_(source)
+def _bytes(memory: Memory, region: wire.Region) -> bytes:
+    return bytes(memory.view(region)) if region.length else b""
 
 
 def _hand_over(memory: Memory, region: wire.Region, tensor: torch.Tensor) -> None:
@@ -279,18 +271,6 @@ def _hand_over(memory: Memory, region: wire.Region, tensor: torch.Tensor) -> Non
         raise ProblemError(Problem("REGION", f"it has {region.length} bytes, the result {length}", "region"))
     exact = wire.Region(offset=region.offset, length=length)
     memory.tensor(exact, tensor.dtype, tensor.shape).copy_(tensor)
-
-
-def _churn(device: torch.device) -> None:
-    """Allocate, fill and free blocks of many sizes, in an order that leaves holes."""
-    blocks = [torch.full((1 << size,), 0xFF, dtype=torch.uint8, device=device) for size in range(9, 27)]
-    blocks += [torch.full((size * 1000 + 513,), 0xFF, dtype=torch.uint8, device=device) for size in range(1, 200)]
-    del blocks[::2]
-    blocks.append(torch.full((1 << 20,), 0xFF, dtype=torch.uint8, device=device))
-    del blocks
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-        torch.cuda.empty_cache()
 
 
 def _messages(specs: Sequence[Spec]) -> list[wire.TensorSpec]:

@@ -1,4 +1,4 @@
-"""Memory that runs out is a refusal: the process goes on serving."""
+"""Memory that runs out is a refusal, and memory that was used is full of NaN: the process goes on serving."""
 
 from __future__ import annotations
 
@@ -40,3 +40,15 @@ def is_out_of_memory(error: BaseException | None) -> bool:
             return True
         error = error.__context__
     return False
+
+
+def churn(device: torch.device) -> None:
+    """Allocate, fill and free blocks of many sizes, in an order that leaves holes."""
+    blocks = [torch.full((1 << size,), 0xFF, dtype=torch.uint8, device=device) for size in range(9, 27)]
+    blocks += [torch.full((size * 1000 + 513,), 0xFF, dtype=torch.uint8, device=device) for size in range(1, 200)]
+    del blocks[::2]
+    blocks.append(torch.full((1 << 20,), 0xFF, dtype=torch.uint8, device=device))
+    del blocks
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        torch.cuda.empty_cache()

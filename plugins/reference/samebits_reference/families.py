@@ -67,12 +67,13 @@ class Built:
 
     def step(self, images: torch.Tensor) -> Any:
         """Run one eager step: the very code that is recorded, captured, traced and measured."""
-        with torch.no_grad(), self._autocast():
+        with torch.no_grad(), self.autocast():
             return self.forward(images.double() if self.double else images)
 
-    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+    def autocast(self, cache: bool = True) -> contextlib.AbstractContextManager[Any]:
+        """Give the autocast of the precision. cache keeps casts of weights for further uses in the same step."""
         dtype = _AUTOCAST.get(self.order.precision)
-        return torch.autocast(self.device.type, dtype) if dtype else contextlib.nullcontext()
+        return torch.autocast(self.device.type, dtype, cache_enabled=cache) if dtype else contextlib.nullcontext()
 
 
 def build(order: Order) -> Built:

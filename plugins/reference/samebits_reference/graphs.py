@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -47,11 +47,12 @@ class Graph:
         """Launch the captured step."""
         self._graph.replay()
 
-    def poison(self, but: torch.Tensor) -> None:
-        """Write NaN bytes over every output that a replay writes. but is the static input, which may be an output too."""
+    def poison(self, but: Sequence[torch.Tensor]) -> None:
+        """Write NaN bytes over every output that a replay writes. but are static inputs, which may be outputs too."""
+        kept = {tensor.untyped_storage()._cdata for tensor in but}
         for tensor in self._written:
             block = tensor.untyped_storage()
-            if block._cdata != but.untyped_storage()._cdata:
+            if block._cdata not in kept:
                 torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(block).fill_(0xFF)
 
     def release(self) -> None:

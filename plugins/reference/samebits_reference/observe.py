@@ -14,7 +14,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _SKIPPED = frozenset({"torch", "contextlib"})
-_WATCHERS = frozenset({"samebits_reference.observe", "samebits_reference.recorder", "samebits_reference.watchers"})
+_WATCHERS = frozenset(f"samebits_reference.{name}" for name in ("observe", "recorder", "train_recorder", "watchers"))
 
 
 class Observer(TorchDispatchMode):

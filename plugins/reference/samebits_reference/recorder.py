@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from samebits_wire import recording_pb2 as pb
 from samebits_wire.problems import Kind, Problem, ProblemError
 
 SCHEMA = 1
-_FROZEN = (pb.ROLE_PARAMETER, pb.ROLE_BUFFER, pb.ROLE_CONSTANT)
+_READ = (pb.ROLE_PARAMETER, pb.ROLE_BUFFER, pb.ROLE_CONSTANT)
 _MAX_ALIGNMENT = 512
 # What the allocators promise: of a new block's address, no more is the same from run to run.
 _ALLOCATOR_ALIGNMENT = {"cpu": 64, "cuda": 512}
@@ -33,45 +33,36 @@ class Taken:
     outputs: list[tuple[str, torch.Tensor]]
 
 
-def record(
-    built: Built, images: torch.Tensor, profile: tuple[str, Sequence[tuple[str, str]]], environment: dict[str, str]
-) -> Taken:
+@dataclasses.dataclass(frozen=True)
+class Named:
+    """What decides a step's bits beside the family: the profile with its settings, and versions."""
+
+    profile: str
+    settings: Sequence[tuple[str, str]]
+    environment: Mapping[str, str]
+
+
+def record(built: Built, images: torch.Tensor, named: Named) -> Taken:
     """Record one step of a family that has run before (families cache constants on first use).
 
     Everything that cannot be recorded is refused at once, with the operation and its module.
     """
-    recorder = _Recorder(built)
+    recorder = Recorder(built)
     recorder.name_storage(images, pb.ROLE_INPUT, "images")
     with recorder.modules.watch(), recorder:
         output = built.step(images)
-    outputs = list(flatten(output))
-    recorder.finish(outputs)
-    recording = recorder.recording
-    recording.inputs.add(name="images", value=recorder.value_of(images))
-    _head(recording.header, built, profile, environment)
-    data = recording.SerializeToString(deterministic=True)
-    return Taken(recording, data, recorder.weights(), outputs)
+    return recorder.finish([("images", images)], list(flatten(output)), "predict", named)
 
 
-def _head(
-    header: pb.Header, built: Built, profile: tuple[str, Sequence[tuple[str, str]]], environment: dict[str, str]
-) -> None:
-    order = built.order
-    header.schema = SCHEMA
-    header.family, header.size, header.task = order.family, order.size, order.task
-    header.mode, header.precision = "predict", order.precision
-    header.profile = profile[0]
-    header.profile_settings.extend(pb.Setting(key=key, value=value) for key, value in profile[1])
-    header.device_type = built.device.type
-    header.environment.extend(pb.Setting(key=key, value=value) for key, value in sorted(environment.items()))
-    header.seed, header.seasoning = order.seed, built.seasoning
-    header.imgsz, header.batch = order.imgsz, order.batch
+class Recorder(Observer):
+    """Writes down what it sees. Training sees more: see train_recorder.py."""
 
+    frozen: frozenset[int] = frozenset((pb.ROLE_PARAMETER, pb.ROLE_BUFFER, pb.ROLE_CONSTANT))  # roles no step may write
 
-class _Recorder(Observer):
     def __init__(self, built: Built) -> None:
         super().__init__()
         self.recording = pb.Recording()
+        self._built = built
         self.modules = ModulePath(built.module)
         self._problems: list[Problem] = []
         # A weak reference keeps the identity of a storage from being reused, and lets its memory go.
@@ -83,10 +74,14 @@ class _Recorder(Observer):
 
     # Calls.
 
+    def where(self) -> tuple[str, str]:
+        """Give module and source line of the call at hand."""
+        return self.modules.current, source_line()
+
     def before(self, index: int, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        operation = self.recording.operations.add(
-            name=operation_name(func), module=self.modules.current, source=source_line()
-        )
+        """Write down the call and its arguments, before anything is written over."""
+        module, source = self.where()
+        operation = self.recording.operations.add(name=operation_name(func), module=module, source=source)
         refusal = _refusal(func, args)
         if refusal:
             self._refuse(index, refusal[0], f"{operation.name} {refusal[1]}")
@@ -100,6 +95,7 @@ class _Recorder(Observer):
                 self._check_write(index, operation, operation.arguments[position])
 
     def after(self, index: int, func: torch._ops.OpOverload, result: Any) -> None:
+        """Write down the results."""
         operation = self.recording.operations[index]
         try:
             operation.results.extend(encode.results(func, result, self._result))
@@ -112,8 +108,8 @@ class _Recorder(Observer):
             if not item.HasField("value"):
                 continue
             storage = self.recording.storages[self.recording.values[item.value].storage]
-            if storage.role in _FROZEN:
-                self._refuse(index, "WRITES_STATE", f"{operation.name} writes {storage.name}: a step of predict may not")
+            if storage.role in self.frozen:
+                self._refuse(index, "WRITES_STATE", f"{operation.name} writes {storage.name}: a step may not")
 
     def _refuse(self, index: int, reason: str, summary: str) -> None:
         operation = self.recording.operations[index]
@@ -167,33 +163,59 @@ class _Recorder(Observer):
         self.recording.storages.add(bytes=block.nbytes(), role=role, name=name, dtype=encode.dtype(tensor.dtype))
         self._storages[block._cdata] = index
         self._kept.append(StorageWeakRef(block))
-        if role in _FROZEN:
+        if role in _READ:
             with torch.utils._python_dispatch._disable_current_modes():
                 self._frozen[index] = whole_storage(tensor).cpu().clone()
         return index
 
     # The end.
 
-    def finish(self, outputs: Sequence[tuple[str, torch.Tensor]]) -> None:
-        """Name the outputs, and refuse everything that was wrong."""
+    def finish(
+        self,
+        inputs: Sequence[tuple[str, torch.Tensor]],
+        outputs: Sequence[tuple[str, torch.Tensor]],
+        mode: str,
+        named: Named,
+    ) -> Taken:
+        """Name inputs and outputs and write the header, or refuse everything that was wrong."""
         for name, tensor in outputs:
-            try:
-                value = self._value(tensor, pb.ROLE_CONSTANT)
-            except encode.CannotEncodeError as error:
-                self._problems.append(Problem("UNRECORDABLE", str(error), f"outputs/{name}"))
-                continue
-            self.recording.outputs.add(name=name, value=value)
-            storage = self.recording.storages[self.recording.values[value].storage]
-            if storage.role == pb.ROLE_SCRATCH:
-                storage.role = pb.ROLE_OUTPUT
+            self._output(name, tensor)
         if not outputs:
             self._problems.append(Problem("NO_OUTPUTS", "the step gave no tensors", "outputs"))
         if self._problems:
             raise ProblemError(self._problems, Kind.UNIMPLEMENTED)
+        for name, tensor in inputs:
+            self.recording.inputs.add(name=name, value=self.value_of(tensor))
+        self._head(mode, named, batch=inputs[0][1].shape[0])
+        weights = {self.recording.storages[index].name: content for index, content in self._frozen.items()}
+        return Taken(self.recording, self.recording.SerializeToString(deterministic=True), weights, list(outputs))
 
-    def weights(self) -> dict[str, torch.Tensor]:
-        """Give what the recording reads, one tensor a storage, named like it."""
-        return {self.recording.storages[index].name: content for index, content in self._frozen.items()}
+    def output_role(self, name: str) -> pb.Role:
+        """Give the role of the storage that an output lies on, if the step made it."""
+        return pb.ROLE_OUTPUT
+
+    def _output(self, name: str, tensor: torch.Tensor) -> None:
+        try:
+            value = self._value(tensor, pb.ROLE_CONSTANT)
+        except encode.CannotEncodeError as error:
+            self._problems.append(Problem("UNRECORDABLE", str(error), f"outputs/{name}"))
+            return
+        self.recording.outputs.add(name=name, value=value)
+        storage = self.recording.storages[self.recording.values[value].storage]
+        if storage.role == pb.ROLE_SCRATCH:
+            storage.role = self.output_role(name)
+
+    def _head(self, mode: str, named: Named, batch: int) -> None:
+        header, order = self.recording.header, self._built.order
+        header.schema = SCHEMA
+        header.family, header.size, header.task = order.family, order.size, order.task
+        header.mode, header.precision = mode, order.precision
+        header.profile = named.profile
+        header.profile_settings.extend(pb.Setting(key=key, value=value) for key, value in sorted(named.settings))
+        header.device_type = self._built.device.type
+        header.environment.extend(pb.Setting(key=key, value=value) for key, value in sorted(named.environment.items()))
+        header.seed, header.seasoning = order.seed, self._built.seasoning
+        header.imgsz, header.batch = order.imgsz, batch
 
 
 def _state(module: torch.nn.Module) -> dict[int, tuple[str, pb.Role]]:

@@ -1,37 +1,90 @@
-"""What one Build leaves behind: the family, its inputs and outputs, the banks, the graph."""
+"""What one Build leaves behind, and what every mode does with it: record, load, prepare, step, trace."""
 
 from __future__ import annotations
 
-import dataclasses
+import abc
+from collections.abc import Callable
+from typing import TypeVar
 
 import torch
 
 from samebits_reference import graphs, recorder
 from samebits_reference.banks import Spec
 from samebits_reference.exhaustion import is_out_of_memory
-from samebits_reference.families import Built, flatten
+from samebits_reference.families import Built
+from samebits_reference.observe import Observer
 from samebits_reference.profile import Profile
-from samebits_reference.watchers import Reader
+from samebits_wire import arm_pb2 as wire
+from samebits_wire.memory import Memory
 from samebits_wire.problems import Problem, ProblemError
 
+_Result = TypeVar("_Result")
 
-@dataclasses.dataclass
-class Session:
-    """What Build made, and what was learnt about its step."""
 
-    arm: str
-    profile: Profile
-    built: Built
-    images: torch.Tensor  # the static input, on the device
+class Session(abc.ABC):
+    """One family on one device with the arm it was built for. A mode is a subclass."""
+
     inputs: list[Spec]
-    outputs: list[Spec]
+    outputs: list[Spec]  # all that a bank may list
     required: set[str]  # weights that the step reads
     operations: int  # of one step
-    weights_file: bytes | None = None  # of the weights as they are now, until they are loaded anew
-    taken: recorder.Taken | None = None
-    input_banks: list[list[torch.Tensor]] = dataclasses.field(default_factory=list)
-    output_banks: list[list[torch.Tensor]] = dataclasses.field(default_factory=list)
-    graph: graphs.Graph | None = None
+    every_output: list[Spec] = []  # what BuildReply says of outputs
+    checkpoint_length = 0
+
+    def __init__(self, arm: str, chosen: Profile, built: Built) -> None:
+        self.arm, self.profile, self.built = arm, chosen, built
+        self.stats = wire.StatsReply()
+        self.weights_file: bytes | None = None  # of the weights as they are now, until they change
+        self.taken: recorder.Taken | None = None
+        self.banks = 0  # of inputs that Prepare named
+        if built.device.type == "cuda":
+            torch.cuda.set_device(built.device)
+            torch.cuda.reset_peak_memory_stats()
+
+    @abc.abstractmethod
+    def record(self, memory: Memory, bank: wire.Bank, named: recorder.Named) -> recorder.Taken:
+        """Record one eager step on the inputs of a bank. No state moves."""
+
+    @abc.abstractmethod
+    def load(self, weights: bytes, checkpoint: bytes) -> None:
+        """Start from weights, or from a checkpoint, or from weights and then a checkpoint."""
+
+    @abc.abstractmethod
+    def prepare(self, memory: Memory, request: wire.PrepareRequest) -> None:
+        """Resolve the banks, and capture if that is asked for."""
+
+    @abc.abstractmethod
+    def give(self, input_bank: int) -> None:
+        """Copy the inputs of a bank to where the next step reads them."""
+
+    @abc.abstractmethod
+    def run(self) -> None:
+        """Run one step, the way that Prepare fixed."""
+
+    @abc.abstractmethod
+    def take(self, output_bank: int) -> None:
+        """Copy what the last step gave into a bank."""
+
+    @abc.abstractmethod
+    def watch(self, watcher: Observer) -> None:
+        """Run one eager step that a watcher sees. No state moves."""
+
+    @abc.abstractmethod
+    def captured(self) -> list[graphs.Graph]:
+        """Give the graphs that Prepare captured."""
+
+    @abc.abstractmethod
+    def poison(self) -> None:
+        """Write NaN bytes over all that the next replay must write."""
+
+    @abc.abstractmethod
+    def release(self) -> None:
+        """Drop the graphs and their memory."""
+
+    def checkpoint(self) -> bytes:
+        """Give the state of a run as a file."""
+        problem = Problem("UNKNOWN_EXPORT", "a family that predicts has no checkpoint", "what", "build it with mode train")
+        raise ProblemError(problem)
 
     def wait(self) -> None:
         """Wait until the device has done everything."""
@@ -43,25 +96,17 @@ class Session:
         return torch.cuda.max_memory_allocated(self.built.device) if self.built.device.type == "cuda" else 0
 
 
-def start(arm: str, chosen: Profile, built: Built) -> Session:
-    """Run a family twice: families cache constants on first use, and the second run is what every later one is."""
-    if built.device.type == "cuda":
-        torch.cuda.set_device(built.device)
-        torch.cuda.reset_peak_memory_stats()
-    images = torch.zeros(built.input_sizes, device=built.device)
-    reader = Reader(built.module)
+def first_run(built: Built, run: Callable[[], _Result]) -> _Result:
+    """Run a step for the first time, and say in words why a family cannot."""
     try:
-        built.step(images)
-        with reader:
-            outputs = [Spec.of(name, tensor) for name, tensor in flatten(built.step(images))]
+        return run()
     except (RuntimeError, ValueError, AssertionError, IndexError) as error:
         if is_out_of_memory(error):
             raise
-        raise ProblemError(_forward_failed(built, error)) from error
-    return Session(arm, chosen, built, images, [Spec.of("images", images)], outputs, reader.read, reader.count)
+        raise ProblemError(_failed(built, error)) from error
 
 
-def _forward_failed(built: Built, error: Exception) -> Problem:
+def _failed(built: Built, error: Exception) -> Problem:
     order, cell = built.order, built.cell
     why = (str(error).strip().splitlines() or [type(error).__name__])[0]
     if order.imgsz not in (cell.imgsz, cell.native):

@@ -45,9 +45,13 @@ def probe(of: Built, seed: int) -> torch.Tensor:
     return torch.rand(of.input_sizes, generator=generator).to(of.device)
 
 
+def named() -> recorder.Named:
+    return recorder.Named("exact-1", profile.EXACT_1.settings(), {"torch": torch.__version__})
+
+
 def take(of: Built, images: torch.Tensor) -> recorder.Taken:
     """A recording with a small header."""
-    return recorder.record(of, images, ("exact-1", profile.EXACT_1.settings()), {"torch": torch.__version__})
+    return recorder.record(of, images, named())
 
 
 @functools.cache

@@ -53,13 +53,22 @@ class Interpreter:
         empty = torch.empty(0, dtype=_DTYPES[value.dtype], device=self._device)
         return empty.set_(self._storages[value.storage], value.offset, tuple(value.sizes), tuple(value.strides))
 
-    def run(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
-        for named in self._recording.inputs:
-            self._values[named.value].copy_(images)
+    def run(self, *inputs: torch.Tensor) -> dict[str, torch.Tensor]:
+        for named, given in zip(self._recording.inputs, inputs, strict=True):
+            self._values[named.value].copy_(given)
         with torch.no_grad():
             for operation in self._recording.operations:
                 self._call(operation)
         return {named.name: self._values[named.value].clone() for named in self._recording.outputs}
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Give what parameters and buffers hold now, flat."""
+        storages = enumerate(self._recording.storages)
+        frozen = [(index, storage) for index, storage in storages if storage.role in (pb.ROLE_PARAMETER, pb.ROLE_BUFFER)]
+        return {
+            storage.name: torch.empty(0, dtype=_DTYPES[storage.dtype], device=self._device).set_(self._storages[index])
+            for index, storage in frozen
+        }
 
     def _call(self, operation: pb.Operation) -> None:
         namespace, _, rest = operation.name.partition("::")
@@ -82,6 +91,9 @@ class Interpreter:
         if recorded.HasField("list"):
             for item, part in zip(recorded.list.items, result, strict=True):
                 self._keep(operation, item, part)
+            return
+        if recorded.WhichOneof("kind") == "none":
+            assert result is None
             return
         mine = self._values[recorded.value]
         assert result.dtype == mine.dtype, f"{operation.name} {operation.module}"

@@ -59,7 +59,7 @@ def test_replay_equals_eager(family: str, precision: str, imgsz: int, batch: int
     for seed in (1, 2, 1, 3, 1):
         images = probe(of, seed)
         eager = {name: tensor.clone() for name, tensor in flatten(of.step(images))}
-        graph.poison(static)
+        graph.poison([static])
         static.copy_(images)
         graph.replay()
         torch.cuda.synchronize()
