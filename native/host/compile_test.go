@@ -59,11 +59,13 @@ func TestCompileErrors(t *testing.T) {
 		"syntax":  "#include \"prelude.cuh\"\nKERNEL(broken, int *x) {\n  x[0] = ;\n}\n",
 		"plain":   "#include \"prelude.cuh\"\nextern \"C\" __global__ void increment(int *x) { x[0]++; }\n",
 		"empty":   "#include \"prelude.cuh\"\n",
+		"stack":   "#include \"prelude.cuh\"\nKERNEL(large, int *x) {\n  volatile int a[15000];\n  a[x[0]] = 1;\n  x[0] = a[x[1]];\n}\n",
 		"include": "#include \"no_such_header.cuh\"\n",
 	}
 	d := open(t, withSource(files.get))
-	wantProblem(t, prepareFile(d, "syntax", "broken"), "COMPILE_FAILED", "syntax.cu:3", "expected primary-expression")
+	wantProblem(t, prepareFile(d, "syntax", "broken"), "COMPILE_FAILED", "syntax.cu:3", "expected ", "expression")
 	wantProblem(t, prepareFile(d, "plain", "increment"), "COMPILE_FAILED", "plain.cu:2", "define entries by KERNEL")
+	wantProblem(t, prepareFile(d, "stack", "large"), "COMPILE_FAILED", "stack.cu", "49152 bytes")
 	wantProblem(t, prepareFile(d, "include", "x"), "COMPILE_FAILED", "no_such_header.cuh")
 	wantProblem(t, prepareFile(d, "empty", "x"), "UNKNOWN_KERNEL", "empty.cu")
 	wantProblem(t, prepareFile(d, "missing", "x"), "UNKNOWN_KERNEL", "missing")

@@ -1,7 +1,7 @@
 // convolution_backward.cpp: the gradients of a convolution.
 //
-// The input's gradient is one convolution without stride for each phase of the input, which are the pixels a stride apart:
-// all of them are reached by the same taps, and these run backwards over y. What no tap reaches is zero.
+// The input's gradient is one convolution without stride for each phase of the input, which are the pixels a stride
+// apart: all of them are reached by the same taps, and these run backwards over y. What no tap reaches is zero.
 //
 // The weight's gradient is a matrix product, y times the image's columns, whose long sum runs over all pixels of all
 // images. It is cut in blocks of k as host.h says, and only by k: neither threads nor vector width change a bit.
@@ -38,16 +38,16 @@ phase phase_of(int64_t first, int64_t size, int64_t kernel, int64_t stride, int6
 }
 
 template <class E> struct zeros {
-  E *x;
-  const sb_convolution &c;
+  E* x;
+  const sb_convolution& c;
   phase y, z;
   int64_t next = 0;
-  static void work(void *context, sb_slot *) {
-    zeros *v = (zeros *)context;
-    const sb_convolution &c = v->c;
+  static void work(void* context, sb_slot*) {
+    zeros* v = (zeros*)context;
+    const sb_convolution& c = v->c;
     int64_t planes = c.n * c.groups * c.ci;
     for (int64_t i; (i = __atomic_fetch_add(&v->next, 1, __ATOMIC_RELAXED)) < planes;) {
-      E *plane = v->x + i / (c.groups * c.ci) * c.xs[0] + i % (c.groups * c.ci) * c.xs[1];
+      E* plane = v->x + i / (c.groups * c.ci) * c.xs[0] + i % (c.groups * c.ci) * c.xs[1];
       for (int64_t r = 0; r < v->y.pixels; r++)
         for (int64_t s = 0; s < v->z.pixels; s++)
           store(plane + (v->y.first + r * c.sy) * c.xs[2] + (v->z.first + s * c.sx) * c.xs[3], 0);
@@ -55,13 +55,13 @@ template <class E> struct zeros {
   }
 };
 
-template <class E> void backward_data(sb_host *host, sb_slot *mine, int vector, const sb_convolution &c) {
+template <class E> void backward_data(sb_host* host, sb_slot* mine, int vector, const sb_convolution& c) {
   for (int64_t fy = 0; fy < c.sy; fy++)
     for (int64_t fx = 0; fx < c.sx; fx++) {
       phase y = phase_of(fy, c.h, c.kh, c.sy, c.py, c.dy), x = phase_of(fx, c.wd, c.kw, c.sx, c.px, c.dx);
       if (!y.pixels || !x.pixels) continue;
       if (!y.taps || !x.taps) {
-        zeros<E> z = {(E *)c.x, c, y, x};
+        zeros<E> z = {(E*)c.x, c, y, x};
         sb_parallel(host, mine, c.n * c.groups * c.ci, zeros<E>::work, &z);
         continue;
       }
@@ -80,9 +80,9 @@ template <class E> void backward_data(sb_host *host, sb_slot *mine, int vector, 
       f.ys[0] = c.xs[0], f.ys[1] = c.xs[1], f.ys[2] = c.sy * c.xs[2], f.ys[3] = c.sx * c.xs[3];
       int64_t taps = (y.tap + (y.taps - 1) * y.step) * c.ws[2] + (x.tap + (x.taps - 1) * x.step) * c.ws[3];
       for (int64_t g = 0; g < c.groups; g++) {
-        f.x = (E *)c.y + g * c.co * c.ys[1];
-        f.w = (E *)c.w + g * c.co * c.ws[0] + taps;
-        f.y = (E *)c.x + g * c.ci * c.xs[1] + fy * c.xs[2] + fx * c.xs[3];
+        f.x = (E*)c.y + g * c.co * c.ys[1];
+        f.w = (E*)c.w + g * c.co * c.ws[0] + taps;
+        f.y = (E*)c.x + g * c.ci * c.xs[1] + fy * c.xs[2] + fx * c.xs[3];
         sb_convolve(host, mine, vector, &f);
       }
     }
@@ -94,7 +94,8 @@ enum : int64_t {
   COLUMNS = 128,  // most columns of a tile
   ROWS = 96       // most rows of a tile
 };
-static_assert((DEPTH * (ROWS + COLUMNS) + ROWS * COLUMNS) * sizeof(double) <= SB_SCRATCH, "blocks and tile fit the scratch memory");
+static_assert((DEPTH * (ROWS + COLUMNS) + ROWS * COLUMNS) * sizeof(double) <= SB_SCRATCH,
+              "blocks and tile fit the scratch memory");
 
 struct parts {
   int64_t n, count;
@@ -104,13 +105,13 @@ struct parts {
 // Rows are a group's output channels, columns (ci * kh + ky) * kw + kx, and k = (image * oh + oy) * ow + ox.
 template <class E, int64_t NR> struct filter {
   typedef typename accumulator<E>::type T;
-  const sb_convolution &c;
+  const sb_convolution& c;
   micro_set<T> micros;
   int64_t columns, pixels;
   parts blocks, row_tiles, col_tiles;  // of k; of rows; of vectors of columns
   int64_t tiles, next = 0;
 
-  filter(const sb_convolution &c, micro_set<T> micros, int threads) : c(c), micros(micros) {
+  filter(const sb_convolution& c, micro_set<T> micros, int threads) : c(c), micros(micros) {
     columns = c.ci * c.kh * c.kw;
     pixels = c.oh * c.ow;
     blocks = {c.n * pixels, divide_up(c.n * pixels, DEPTH)};
@@ -123,14 +124,14 @@ template <class E, int64_t NR> struct filter {
   }
 
   // Packs k0..k1-1 of y into panels of rows.
-  void pack_rows(int64_t channel, int64_t rows, int64_t k0, int64_t k1, T *to) const {
+  void pack_rows(int64_t channel, int64_t rows, int64_t k0, int64_t k1, T* to) const {
     for (int64_t row = 0; row < rows; row += micros.rows) {
       int64_t height = std::min<int64_t>(micros.rows, rows - row);
       for (int64_t i = 0; i < height; i++) {
-        const E *from = (const E *)c.y + (channel + row + i) * c.ys[1];
+        const E* from = (const E*)c.y + (channel + row + i) * c.ys[1];
         each_run(k0, k1, [&](int64_t k, int64_t image, int64_t oy, int64_t ox, int64_t n) {
-          const E *y = from + image * c.ys[0] + oy * c.ys[2] + ox * c.ys[3];
-          T *t = to + (k - k0) * height + i;
+          const E* y = from + image * c.ys[0] + oy * c.ys[2] + ox * c.ys[3];
+          T* t = to + (k - k0) * height + i;
           for (int64_t s = 0; s < n; s++) t[s * height] = load(y + s * c.ys[3]);
         });
       }
@@ -138,9 +139,9 @@ template <class E, int64_t NR> struct filter {
     }
   }
   // Packs k0..k1-1 of width columns from column j on into panels of NR columns, the last one padded with zeros.
-  void pack_columns(int64_t group, int64_t j, int64_t width, int64_t k0, int64_t k1, T *to) const {
+  void pack_columns(int64_t group, int64_t j, int64_t width, int64_t k0, int64_t k1, T* to) const {
     for (int64_t at = 0; at < divide_up(width, NR) * NR; at++) {
-      T *column = to + at / NR * NR * (k1 - k0) + at % NR;
+      T* column = to + at / NR * NR * (k1 - k0) + at % NR;
       if (at >= width) {
         for (int64_t k = 0; k < k1 - k0; k++) column[k * NR] = 0;
         continue;
@@ -150,11 +151,11 @@ template <class E, int64_t NR> struct filter {
       // Pixels low..high-1 of a row read inside of the image's row; the others read padding.
       int64_t low = left < 0 ? divide_up(-left, c.sx) : 0, high = left < c.wd ? (c.wd - 1 - left) / c.sx + 1 : 0;
       each_run(k0, k1, [&](int64_t k, int64_t image, int64_t oy, int64_t ox, int64_t n) {
-        T *t = column + (k - k0) * NR;
+        T* t = column + (k - k0) * NR;
         int64_t iy = oy * c.sy + ky * c.dy - c.py, end = ox + n;
         int64_t from = std::min(end, std::max(ox, low)), until = std::max(from, std::min(end, high));
         if (iy < 0 || iy >= c.h) from = until = end;
-        const E *row = (const E *)c.x + image * c.xs[0] + (group * c.ci + ci) * c.xs[1] + iy * c.xs[2] + left * c.xs[3];
+        const E* row = (const E*)c.x + image * c.xs[0] + (group * c.ci + ci) * c.xs[1] + iy * c.xs[2] + left * c.xs[3];
         for (; ox < from; ox++, t += NR) *t = 0;
         for (; ox < until; ox++, t += NR) *t = load(row + ox * c.sx * c.xs[3]);
         for (; ox < end; ox++, t += NR) *t = 0;
@@ -173,13 +174,13 @@ template <class E, int64_t NR> struct filter {
     }
   }
 
-  void tile(int64_t index, char *scratch) const {
+  void tile(int64_t index, char* scratch) const {
     int64_t group = index % c.groups, row_tile = index / c.groups % row_tiles.count;
     int64_t col_tile = index / (c.groups * row_tiles.count);
     int64_t row0 = row_tiles.start(row_tile), rows = row_tiles.start(row_tile + 1) - row0;
     int64_t j0 = col_tiles.start(col_tile) * NR, width = std::min(columns, col_tiles.start(col_tile + 1) * NR) - j0;
     int64_t ld = divide_up(width, NR) * NR;
-    T *b = (T *)scratch, *acc = b + DEPTH * COLUMNS, *a = acc + ROWS * COLUMNS;
+    T *b = (T*)scratch, *acc = b + DEPTH * COLUMNS, *a = acc + ROWS * COLUMNS;
     if (!blocks.count) std::fill(acc, acc + rows * ld, T(0));
     for (int64_t block = 0; block < blocks.count; block++) {
       int64_t k0 = blocks.start(block), k1 = blocks.start(block + 1), depth = k1 - k0;
@@ -192,35 +193,40 @@ template <class E, int64_t NR> struct filter {
         }
     }
     for (int64_t i = 0; i < rows; i++) {
-      E *w = (E *)c.w + (group * c.co + row0 + i) * c.ws[0];
+      E* w = (E*)c.w + (group * c.co + row0 + i) * c.ws[0];
       for (int64_t t = 0; t < width; t++) {
         int64_t j = j0 + t;
         store(w + j / (c.kw * c.kh) * c.ws[1] + j / c.kw % c.kh * c.ws[2] + j % c.kw * c.ws[3], acc[i * ld + t]);
       }
     }
   }
-  static void work(void *context, sb_slot *slot) {
-    filter *v = (filter *)context;
+  static void work(void* context, sb_slot* slot) {
+    filter* v = (filter*)context;
     for (int64_t i; (i = __atomic_fetch_add(&v->next, 1, __ATOMIC_RELAXED)) < v->tiles;) v->tile(i, slot->scratch);
   }
 };
 
-template <class E, int64_t NR> void backward_filter(sb_host *host, sb_slot *mine, const sb_convolution &c, micro_set<typename accumulator<E>::type> micros) {
+template <class E, int64_t NR> void backward_filter(sb_host* host, sb_slot* mine, const sb_convolution& c,
+                                                    micro_set<typename accumulator<E>::type> micros) {
   filter<E, NR> f(c, micros, sb_host_threads(host));
   sb_parallel(host, mine, f.tiles, filter<E, NR>::work, &f);
 }
-template <class E> void backward_filter(sb_host *host, sb_slot *mine, const sb_convolution &c, int vector) {
+template <class E> void backward_filter(sb_host* host, sb_slot* mine, const sb_convolution& c, int vector) {
   if constexpr (std::is_same<E, double>::value) {
-    if (vector == 512) backward_filter<E, 16>(host, mine, c, micro_double_512());
-    else backward_filter<E, 8>(host, mine, c, micro_double_256());
+    if (vector == 512)
+      backward_filter<E, 16>(host, mine, c, micro_double_512());
+    else
+      backward_filter<E, 8>(host, mine, c, micro_double_256());
   } else {
-    if (vector == 512) backward_filter<E, 32>(host, mine, c, micro_float_512());
-    else backward_filter<E, 16>(host, mine, c, micro_float_256());
+    if (vector == 512)
+      backward_filter<E, 32>(host, mine, c, micro_float_512());
+    else
+      backward_filter<E, 16>(host, mine, c, micro_float_256());
   }
 }
 }  // namespace
 
-extern "C" void sb_convolve_backward_data(sb_host *host, sb_slot *mine, int vector, const sb_convolution *c) {
+extern "C" void sb_convolve_backward_data(sb_host* host, sb_slot* mine, int vector, const sb_convolution* c) {
   switch (c->type) {
     case SB_FLOAT32: return backward_data<float>(host, mine, vector, *c);
     case SB_BFLOAT16: return backward_data<bf16>(host, mine, vector, *c);
@@ -229,7 +235,7 @@ extern "C" void sb_convolve_backward_data(sb_host *host, sb_slot *mine, int vect
   }
 }
 
-extern "C" void sb_convolve_backward_filter(sb_host *host, sb_slot *mine, int vector, const sb_convolution *c) {
+extern "C" void sb_convolve_backward_filter(sb_host* host, sb_slot* mine, int vector, const sb_convolution* c) {
   switch (c->type) {
     case SB_FLOAT32: return backward_filter<float>(host, mine, *c, vector);
     case SB_BFLOAT16: return backward_filter<bf16>(host, mine, *c, vector);

@@ -1,8 +1,9 @@
 // depthwise.cpp: convolutions with one output channel a group, where a matrix product would spend its time packing. The
 // arithmetic is that of host.h: one chain over k, zeros of the padding included.
 //
-// For an output row, the input rows that it reads are converted to lines without gaps: padding filled in, and for stride s
-// split in s phases, so that every tap reads a run of neighbours. Then a few outputs at a time run through all taps.
+// For an output row, the input rows that it reads are converted to lines without gaps: padding filled in, and for
+// stride s split in s phases, so that every tap reads a run of neighbours. Then a few outputs at a time run through all
+// taps.
 #include <algorithm>
 #include <type_traits>
 #include "elements.h"
@@ -12,24 +13,24 @@ namespace {
 struct floats {
   enum { lanes = 8 };
   __m256 v = _mm256_setzero_ps();
-  void add(const float *a, const float *b) { v = _mm256_fmadd_ps(_mm256_broadcast_ss(a), _mm256_loadu_ps(b), v); }
-  void store(float *p) const { _mm256_storeu_ps(p, v); }
+  void add(const float* a, const float* b) { v = _mm256_fmadd_ps(_mm256_broadcast_ss(a), _mm256_loadu_ps(b), v); }
+  void store(float* p) const { _mm256_storeu_ps(p, v); }
 };
 struct doubles {
   enum { lanes = 4 };
   __m256d v = _mm256_setzero_pd();
-  void add(const double *a, const double *b) { v = _mm256_fmadd_pd(_mm256_broadcast_sd(a), _mm256_loadu_pd(b), v); }
-  void store(double *p) const { _mm256_storeu_pd(p, v); }
+  void add(const double* a, const double* b) { v = _mm256_fmadd_pd(_mm256_broadcast_sd(a), _mm256_loadu_pd(b), v); }
+  void store(double* p) const { _mm256_storeu_pd(p, v); }
 };
 
 template <class E> struct depthwise {
   typedef typename accumulator<E>::type T;
   typedef std::conditional_t<std::is_same_v<T, double>, doubles, floats> vector;
   enum : int64_t { VECTORS = 4, OUTPUTS = VECTORS * vector::lanes };  // at a time
-  const sb_convolution &c;
+  const sb_convolution& c;
   int64_t length, next = 0;  // of a phase
 
-  explicit depthwise(const sb_convolution &c) : c(c) {
+  explicit depthwise(const sb_convolution& c) : c(c) {
     int64_t outputs = (c.ow + OUTPUTS - 1) / OUTPUTS * OUTPUTS;
     length = outputs + (c.kw - 1) * c.dx / c.sx;
   }
@@ -38,11 +39,11 @@ template <class E> struct depthwise {
   int64_t taps() const { return c.ci * c.kh * c.kw; }
   bool fits() const { return (lines_count() + 2 * taps()) * (int64_t)sizeof(double) <= SB_SCRATCH; }
 
-  void lines(const E *x, int64_t oy, T *to) const {
+  void lines(const E* x, int64_t oy, T* to) const {
     for (int64_t ci = 0; ci < c.ci; ci++)
       for (int64_t ky = 0; ky < c.kh; ky++) {
         int64_t iy = oy * c.sy + ky * c.dy - c.py;
-        const E *row = x + ci * c.xs[1] + iy * c.xs[2];
+        const E* row = x + ci * c.xs[1] + iy * c.xs[2];
         for (int64_t phase = 0; phase < c.sx; phase++, to += length) {
           // Element t is pixel t * sx + phase - px of the row: elements low..high-1 are inside.
           int64_t left = phase - c.px;
@@ -51,15 +52,17 @@ template <class E> struct depthwise {
           if (iy < 0 || iy >= c.h) low = high = 0;
           high = std::max(low, high);
           std::fill(to, to + low, T(0));
-          const E *from = row + left * c.xs[3];
+          const E* from = row + left * c.xs[3];
           int64_t step = c.sx * c.xs[3];
-          if (step == 1) load_run(to + low, from + low, high - low);
-          else for (int64_t t = low; t < high; t++) to[t] = load(from + t * step);
+          if (step == 1)
+            load_run(to + low, from + low, high - low);
+          else
+            for (int64_t t = low; t < high; t++) to[t] = load(from + t * step);
           std::fill(to + high, to + length, T(0));
         }
       }
   }
-  void row(const T *in, const T *weights, const int64_t *starts, E *y) const {
+  void row(const T* in, const T* weights, const int64_t* starts, E* y) const {
     for (int64_t j = 0; j < c.ow; j += OUTPUTS) {
       vector acc[VECTORS];
       for (int64_t k = 0; k < taps(); k++)
@@ -69,36 +72,38 @@ template <class E> struct depthwise {
 #pragma GCC unroll 4
       for (int v = 0; v < VECTORS; v++) acc[v].store(out + v * vector::lanes);
       int64_t n = std::min<int64_t>(OUTPUTS, c.ow - j);
-      if (c.ys[3] == 1) store_run(y + j, out, n);
-      else for (int64_t o = 0; o < n; o++) store(y + (j + o) * c.ys[3], out[o]);
+      if (c.ys[3] == 1)
+        store_run(y + j, out, n);
+      else
+        for (int64_t o = 0; o < n; o++) store(y + (j + o) * c.ys[3], out[o]);
     }
   }
   // One row of all groups: in a channels-last image they share cache lines.
-  void rows(int64_t image, int64_t oy, char *scratch) const {
-    int64_t *starts = (int64_t *)scratch;
-    T *weights = (T *)(starts + taps()), *in = weights + taps();
+  void rows(int64_t image, int64_t oy, char* scratch) const {
+    int64_t* starts = (int64_t*)scratch;
+    T *weights = (T*)(starts + taps()), *in = weights + taps();
     for (int64_t k = 0; k < taps(); k++) {
       int64_t x = k % c.kw * c.dx;
       starts[k] = k / c.kw * c.sx * length + x % c.sx * length + x / c.sx;
     }
     for (int64_t g = 0; g < c.groups; g++) {
-      T *w = weights;
+      T* w = weights;
       for (int64_t ci = 0; ci < c.ci; ci++)
         for (int64_t ky = 0; ky < c.kh; ky++)
           for (int64_t kx = 0; kx < c.kw; kx++)
-            *w++ = load((const E *)c.w + g * c.ws[0] + ci * c.ws[1] + ky * c.ws[2] + kx * c.ws[3]);
-      lines((const E *)c.x + image * c.xs[0] + g * c.ci * c.xs[1], oy, in);
-      row(in, weights, starts, (E *)c.y + image * c.ys[0] + g * c.ys[1] + oy * c.ys[2]);
+            *w++ = load((const E*)c.w + g * c.ws[0] + ci * c.ws[1] + ky * c.ws[2] + kx * c.ws[3]);
+      lines((const E*)c.x + image * c.xs[0] + g * c.ci * c.xs[1], oy, in);
+      row(in, weights, starts, (E*)c.y + image * c.ys[0] + g * c.ys[1] + oy * c.ys[2]);
     }
   }
-  static void work(void *context, sb_slot *slot) {
-    depthwise *d = (depthwise *)context;
+  static void work(void* context, sb_slot* slot) {
+    depthwise* d = (depthwise*)context;
     for (int64_t i; (i = __atomic_fetch_add(&d->next, 1, __ATOMIC_RELAXED)) < d->c.n * d->c.oh;)
       d->rows(i / d->c.oh, i % d->c.oh, slot->scratch);
   }
 };
 
-template <class E> bool convolve(sb_host *host, sb_slot *mine, const sb_convolution &c) {
+template <class E> bool convolve(sb_host* host, sb_slot* mine, const sb_convolution& c) {
   depthwise<E> d(c);
   if (!d.fits()) return false;
   sb_parallel(host, mine, c.n * c.oh, depthwise<E>::work, &d);
@@ -106,7 +111,7 @@ template <class E> bool convolve(sb_host *host, sb_slot *mine, const sb_convolut
 }
 }  // namespace
 
-extern "C" int sb_convolve_depthwise(sb_host *host, sb_slot *mine, const sb_convolution *c) {
+extern "C" int sb_convolve_depthwise(sb_host* host, sb_slot* mine, const sb_convolution* c) {
   if (c->co != 1 || c->bias || c->groups * c->kh * c->kw == 1) return 0;
   switch (c->type) {
     case SB_FLOAT32: return convolve<float>(host, mine, *c);

@@ -1,17 +1,18 @@
-// micro.h: the innermost loop of the matrix product, for one vector width. micro_avx2.cpp and micro_avx512.cpp compile it.
+// micro.h: the innermost loop of the matrix product, for one vector width. micro_avx2.cpp and micro_avx512.cpp compile
+// it.
 #pragma once
 #include <immintrin.h>
 #include <stdint.h>
 
-// A micro kernel adds kc products to a tile of rows x (2 vectors): s = fma(a[k][i], b[k][j], s) from zero for k = 0..kc-1
-// in this order, then c[i][j] = c[i][j] + s, or c[i][j] = s with first. Sums of blocks keep the error of long sums low:
-// one chain over all k has about three times PyTorch's on the CPU. a is packed k-major, rows wide; b k-major, 2 vectors wide and
-// aligned.
-template <class T> using micro_fn = void (*)(int64_t kc, const T *a, const T *b, T *c, int64_t ldc, bool first);
+// A micro kernel adds kc products to a tile of rows x (2 vectors): s = fma(a[k][i], b[k][j], s) from zero for k =
+// 0..kc-1 in this order, then c[i][j] = c[i][j] + s, or c[i][j] = s with first. Sums of blocks keep the error of long
+// sums low: one chain over all k has about three times PyTorch's on the CPU. a is packed k-major, rows wide; b k-major,
+// 2 vectors wide and aligned.
+template <class T> using micro_fn = void (*)(int64_t kc, const T* a, const T* b, T* c, int64_t ldc, bool first);
 
 template <class T> struct micro_set {
   int rows, columns;             // of the largest tile
-  const micro_fn<T> *with_rows;  // with_rows[r-1] computes r rows
+  const micro_fn<T>* with_rows;  // with_rows[r-1] computes r rows
 };
 micro_set<float> micro_float_256();
 micro_set<double> micro_double_256();
@@ -19,8 +20,8 @@ micro_set<float> micro_float_512();
 micro_set<double> micro_double_512();
 
 // V wraps a vector type: T, lanes, zero, load, store, spread, fma.
-template <class V, int ROWS>
-static void micro(int64_t kc, const typename V::T *a, const typename V::T *b, typename V::T *c, int64_t ldc, bool first) {
+template <class V, int ROWS> static void micro(int64_t kc, const typename V::T* a, const typename V::T* b,
+                                               typename V::T* c, int64_t ldc, bool first) {
   typename V::vector s[ROWS][2];
 #pragma GCC unroll 16
   for (int i = 0; i < ROWS; i++) s[i][0] = s[i][1] = V::zero();

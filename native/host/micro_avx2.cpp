@@ -7,9 +7,9 @@ struct F {
   typedef __m256 vector;
   enum { lanes = 8 };
   static vector zero() { return _mm256_setzero_ps(); }
-  static vector load(const T *p) { return _mm256_loadu_ps(p); }
-  static void store(T *p, vector v) { _mm256_storeu_ps(p, v); }
-  static vector spread(const T *p) { return _mm256_broadcast_ss(p); }
+  static vector load(const T* p) { return _mm256_loadu_ps(p); }
+  static void store(T* p, vector v) { _mm256_storeu_ps(p, v); }
+  static vector spread(const T* p) { return _mm256_broadcast_ss(p); }
   static vector fma(vector a, vector b, vector c) { return _mm256_fmadd_ps(a, b, c); }
 };
 struct D {
@@ -17,9 +17,9 @@ struct D {
   typedef __m256d vector;
   enum { lanes = 4 };
   static vector zero() { return _mm256_setzero_pd(); }
-  static vector load(const T *p) { return _mm256_loadu_pd(p); }
-  static void store(T *p, vector v) { _mm256_storeu_pd(p, v); }
-  static vector spread(const T *p) { return _mm256_broadcast_sd(p); }
+  static vector load(const T* p) { return _mm256_loadu_pd(p); }
+  static void store(T* p, vector v) { _mm256_storeu_pd(p, v); }
+  static vector spread(const T* p) { return _mm256_broadcast_sd(p); }
   static vector fma(vector a, vector b, vector c) { return _mm256_fmadd_pd(a, b, c); }
 };
 template <class V> constexpr micro_fn<typename V::T> rows[] = {

@@ -1,5 +1,5 @@
-// micro_avx512.cpp: micro kernels of 12 rows, for 32 vector registers. Nothing outside the micro kernels may be compiled
-// here: a copy of an inline function that needs AVX-512 could be the one that the linker keeps.
+// micro_avx512.cpp: micro kernels of 12 rows, for 32 vector registers. Nothing outside the micro kernels may be
+// compiled here: a copy of an inline function that needs AVX-512 could be the one that the linker keeps.
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx512f"))), apply_to = function)
 #else
@@ -13,9 +13,9 @@ struct F {
   typedef __m512 vector;
   enum { lanes = 16 };
   static vector zero() { return _mm512_setzero_ps(); }
-  static vector load(const T *p) { return _mm512_loadu_ps(p); }
-  static void store(T *p, vector v) { _mm512_storeu_ps(p, v); }
-  static vector spread(const T *p) { return _mm512_set1_ps(*p); }
+  static vector load(const T* p) { return _mm512_loadu_ps(p); }
+  static void store(T* p, vector v) { _mm512_storeu_ps(p, v); }
+  static vector spread(const T* p) { return _mm512_set1_ps(*p); }
   static vector fma(vector a, vector b, vector c) { return _mm512_fmadd_ps(a, b, c); }
 };
 struct D {
@@ -23,9 +23,9 @@ struct D {
   typedef __m512d vector;
   enum { lanes = 8 };
   static vector zero() { return _mm512_setzero_pd(); }
-  static vector load(const T *p) { return _mm512_loadu_pd(p); }
-  static void store(T *p, vector v) { _mm512_storeu_pd(p, v); }
-  static vector spread(const T *p) { return _mm512_set1_pd(*p); }
+  static vector load(const T* p) { return _mm512_loadu_pd(p); }
+  static void store(T* p, vector v) { _mm512_storeu_pd(p, v); }
+  static vector spread(const T* p) { return _mm512_set1_pd(*p); }
   static vector fma(vector a, vector b, vector c) { return _mm512_fmadd_pd(a, b, c); }
 };
 template <class V> constexpr micro_fn<typename V::T> rows[] = {

@@ -12,23 +12,24 @@ enum { SPINS = 400 };
 
 static inline void pause_cpu(void) { __builtin_ia32_pause(); }
 
-static void slot_free(struct sb_slot *s) {
+static void slot_free(struct sb_slot* s) {
   if (!s) return;
   if (s->region) munmap(s->region, CH_REGION);
   free(s->scratch);
   free(s);
 }
 
-static struct sb_slot *slot_new(void) {
-  struct sb_slot *s = calloc(1, sizeof *s);
+static struct sb_slot* slot_new(void) {
+  struct sb_slot* s = calloc(1, sizeof *s);
   if (!s) return NULL;
   // Twice the size, so that an aligned part can be kept. Only pages that are touched take memory.
-  char *p = mmap(NULL, 2 * (size_t)CH_REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char* p =
+      mmap(NULL, 2 * (size_t)CH_REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) {
     free(s);
     return NULL;
   }
-  char *aligned = (char *)(((uintptr_t)p + CH_REGION - 1) & ~((uintptr_t)CH_REGION - 1));
+  char* aligned = (char*)(((uintptr_t)p + CH_REGION - 1) & ~((uintptr_t)CH_REGION - 1));
   if (aligned > p) munmap(p, aligned - p);
   munmap(aligned + CH_REGION, p + CH_REGION - aligned);
   s->region = aligned;
@@ -40,15 +41,15 @@ static struct sb_slot *slot_new(void) {
   return s;
 }
 
-struct sb_slot *sb_slot_take(struct sb_host *host) {
+struct sb_slot* sb_slot_take(struct sb_host* host) {
   pthread_mutex_lock(&host->lock);
-  struct sb_slot *s = host->callers;
+  struct sb_slot* s = host->callers;
   if (s) host->callers = s->link;
   pthread_mutex_unlock(&host->lock);
   return s ? s : slot_new();
 }
 
-void sb_slot_give(struct sb_host *host, struct sb_slot *slot) {
+void sb_slot_give(struct sb_host* host, struct sb_slot* slot) {
   pthread_mutex_lock(&host->lock);
   slot->link = host->callers;
   host->callers = slot;
@@ -56,13 +57,13 @@ void sb_slot_give(struct sb_host *host, struct sb_slot *slot) {
 }
 
 struct worker_start {
-  struct sb_host *host;
-  struct sb_slot *slot;
+  struct sb_host* host;
+  struct sb_slot* slot;
 };
 
-static void *worker_main(void *argument) {
-  struct sb_host *host = ((struct worker_start *)argument)->host;
-  struct sb_slot *slot = ((struct worker_start *)argument)->slot;
+static void* worker_main(void* argument) {
+  struct sb_host* host = ((struct worker_start*)argument)->host;
+  struct sb_slot* slot = ((struct worker_start*)argument)->slot;
   free(argument);
   uint64_t seen = 0;
   pthread_mutex_lock(&host->lock);
@@ -91,8 +92,8 @@ static void *worker_main(void *argument) {
   return NULL;
 }
 
-struct sb_host *sb_host_new(int threads, int vector, int poison) {
-  struct sb_host *host = calloc(1, sizeof *host);
+struct sb_host* sb_host_new(int threads, int vector, int poison) {
+  struct sb_host* host = calloc(1, sizeof *host);
   if (!host) return NULL;
   host->vector = vector;
   host->poison = poison;
@@ -113,8 +114,8 @@ struct sb_host *sb_host_new(int threads, int vector, int poison) {
   pthread_sigmask(SIG_SETMASK, &all, &old);
   // With fewer threads than asked for the results are the same, so a limit on threads is no error.
   while (host->threads < threads) {
-    struct worker_start *start = malloc(sizeof *start);
-    struct sb_slot *slot = slot_new();
+    struct worker_start* start = malloc(sizeof *start);
+    struct sb_slot* slot = slot_new();
     if (start && slot) {
       *start = (struct worker_start){host, slot};
       if (pthread_create(&host->workers[host->threads - 1], NULL, worker_main, start) == 0) {
@@ -132,7 +133,7 @@ struct sb_host *sb_host_new(int threads, int vector, int poison) {
   return host;
 }
 
-void sb_host_free(struct sb_host *host) {
+void sb_host_free(struct sb_host* host) {
   pthread_mutex_lock(&host->lock);
   host->stop = 1;
   __atomic_add_fetch(&host->job, 1, __ATOMIC_RELAXED);
@@ -143,7 +144,7 @@ void sb_host_free(struct sb_host *host) {
     slot_free(host->worker_slots[i]);
   }
   while (host->callers) {
-    struct sb_slot *s = host->callers;
+    struct sb_slot* s = host->callers;
     host->callers = s->link;
     slot_free(s);
   }
@@ -154,9 +155,9 @@ void sb_host_free(struct sb_host *host) {
   free(host);
 }
 
-int sb_host_threads(const struct sb_host *host) { return host->threads; }
+int sb_host_threads(const struct sb_host* host) { return host->threads; }
 
-void sb_parallel(struct sb_host *host, struct sb_slot *mine, int64_t most, sb_work work, void *context) {
+void sb_parallel(struct sb_host* host, struct sb_slot* mine, int64_t most, sb_work work, void* context) {
   if (most > host->threads) most = host->threads;
   if (most <= 1 || __atomic_exchange_n(&host->job_taken, 1, __ATOMIC_ACQUIRE)) {
     work(context, mine);
@@ -180,7 +181,7 @@ void sb_parallel(struct sb_host *host, struct sb_slot *mine, int64_t most, sb_wo
     while (host->running) pthread_cond_wait(&host->done, &host->lock);
   }
   for (int i = 0; i < host->threads - 1; i++) {
-    struct sb_slot *s = host->worker_slots[i];
+    struct sb_slot* s = host->worker_slots[i];
     if (s->error[0]) {
       if (!mine->error[0]) memcpy(mine->error, s->error, sizeof mine->error);
       s->error[0] = 0;

@@ -14,11 +14,12 @@ import (
 	"samebits/bridge/diag"
 )
 
-// flags are those of every kernel file. -fno-extern-tls-init is for thread_local shared memory that nobody constructs;
-// -ffp-contract=off keeps every rounding point where the text has it.
+// flags are those of every kernel file. -ffp-contract=off keeps every rounding point where the text has it. A frame must
+// fit a fiber's stack (shim/fiber.h), which has no guard.
 var flags = []string{
 	"-std=c++17", "-x", "c++", "-O3", "-march=x86-64-v3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
-	"-fno-extern-tls-init", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fPIC", "-shared", "-Wl,--as-needed", "-w",
+	"-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fPIC", "-shared", "-Wl,--as-needed",
+	"-Wno-attributes", "-Wno-unknown-pragmas", "-Werror=frame-larger-than=49152",
 }
 
 // compileLimit is far more than a file needs on a busy machine.
@@ -99,9 +100,17 @@ func (t *toolchain) compile(file, text string, headers map[string]string) ([]byt
 			return nil, fmt.Errorf("host: starting %s: %w", t.command[0], err)
 		}
 		return nil, diag.Problems{{Reason: "COMPILE_FAILED", Path: source,
-			Summary: fmt.Sprintf("%s: %v", filepath.Base(t.command[0]), err), Detail: firstLines(stderr.String(), 12)}}
+			Summary: fmt.Sprintf("%s: %v", filepath.Base(t.command[0]), err), Detail: firstError(stderr.String(), 12)}}
 	}
 	return os.ReadFile(filepath.Join(dir, "library.so"))
+}
+
+// firstError gives up to n lines from the first error on; warnings may come before it.
+func firstError(text string, n int) string {
+	if before, _, ok := strings.Cut(text, "error:"); ok {
+		text = text[strings.LastIndex(before, "\n")+1:]
+	}
+	return firstLines(text, n)
 }
 
 func firstLines(text string, n int) string {

@@ -21,19 +21,19 @@ typedef unsigned long long uint64_t;
 #define NAN __int_as_float(0x7fffffff)
 #endif
 
-// KERNEL(name, parameters...) { body } defines an entry with C linkage. KERNEL_BOUNDS(name, threads, parameters...) also
-// promises that no block has more threads. On the host only entries defined so are found.
+// KERNEL(name, parameters...) { body } defines an entry with C linkage. KERNEL_BOUNDS(name, threads, parameters...)
+// also promises that no block has more threads. On the host only entries defined so are found.
 #define KERNEL(name, ...) extern "C" __global__ void name(__VA_ARGS__)
 #define KERNEL_BOUNDS(name, threads, ...) extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
 
 // DYN_SHARED(float, row); gives the block's dynamic shared memory. No constructors run in it.
-#define DYN_SHARED(T, name)                                     \
-  extern __shared__ __align__(16) unsigned char dynsmem[];      \
-  T *name = (T *)dynsmem
+#define DYN_SHARED(T, name)                                \
+  extern __shared__ __align__(16) unsigned char dynsmem[]; \
+  T* name = (T*)dynsmem
 
 // GRID_STRIDE(i, n) { body } visits 0..n-1 with the threads of a one-dimensional grid, in any order.
-#define GRID_STRIDE(i, n)                                                                  \
-  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (int64_t)(n);       \
+#define GRID_STRIDE(i, n)                                                            \
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (int64_t)(n); \
        i += (int64_t)gridDim.x * blockDim.x)
 #endif
 
@@ -44,19 +44,23 @@ typedef __nv_bfloat16 bf16;
 typedef __half f16;
 
 // accumulate<T> is the type that a kernel computes in when its elements are T: float, or double for double.
-template <class T> struct accumulate_of { typedef float type; };
-template <> struct accumulate_of<double> { typedef double type; };
+template <class T> struct accumulate_of {
+  typedef float type;
+};
+template <> struct accumulate_of<double> {
+  typedef double type;
+};
 template <class T> using accumulate = typename accumulate_of<T>::type;
 
 // ld converts an element to the type that is computed in; st rounds once, to nearest even.
-__device__ __forceinline__ float ld(const float *p) { return *p; }
-__device__ __forceinline__ float ld(const bf16 *p) { return __bfloat162float(*p); }
-__device__ __forceinline__ float ld(const f16 *p) { return __half2float(*p); }
-__device__ __forceinline__ double ld(const double *p) { return *p; }
-__device__ __forceinline__ void st(float *p, float v) { *p = v; }
-__device__ __forceinline__ void st(bf16 *p, float v) { *p = __float2bfloat16_rn(v); }
-__device__ __forceinline__ void st(f16 *p, float v) { *p = __float2half_rn(v); }
-__device__ __forceinline__ void st(double *p, double v) { *p = v; }
+__device__ __forceinline__ float ld(const float* p) { return *p; }
+__device__ __forceinline__ float ld(const bf16* p) { return __bfloat162float(*p); }
+__device__ __forceinline__ float ld(const f16* p) { return __half2float(*p); }
+__device__ __forceinline__ double ld(const double* p) { return *p; }
+__device__ __forceinline__ void st(float* p, float v) { *p = v; }
+__device__ __forceinline__ void st(bf16* p, float v) { *p = __float2bfloat16_rn(v); }
+__device__ __forceinline__ void st(f16* p, float v) { *p = __float2half_rn(v); }
+__device__ __forceinline__ void st(double* p, double v) { *p = v; }
 
 // round_to<T>(v) is v after a store to T and a load: a rounding point between two operations of a fused chain.
 template <class T> __device__ __forceinline__ accumulate<T> round_to(accumulate<T> v) {
@@ -103,7 +107,7 @@ template <class T> __device__ __forceinline__ T shfl(T v, int lane) {
 // argument is the lane's own value. On the host one lane does the work of all, in the same order.
 template <class T, class Op> __device__ __forceinline__ T warp_reduce_down(T v, Op op) {
 #ifdef CUDA_HOST
-  return ch_warp_all(v, [&](T *lane) {
+  return ch_warp_all(v, [&](T* lane) {
     for (int o = 16; o; o >>= 1) {
       T next[32];
       for (int l = 0; l < 32; l++) next[l] = op(lane[l], l + o < 32 ? lane[l + o] : lane[l]);
@@ -120,7 +124,7 @@ template <class T, class Op> __device__ __forceinline__ T warp_reduce_down(T v, 
 // warp_reduce_xor is the butterfly v = op(v, shfl_xor(v, o)) for o = 16, 8, 4, 2, 1; every lane has a result.
 template <class T, class Op> __device__ __forceinline__ T warp_reduce_xor(T v, Op op) {
 #ifdef CUDA_HOST
-  return ch_warp_all(v, [&](T *lane) {
+  return ch_warp_all(v, [&](T* lane) {
     for (int o = 16; o; o >>= 1) {
       T next[32];
       for (int l = 0; l < 32; l++) next[l] = op(lane[l], lane[l ^ o]);

@@ -49,12 +49,12 @@ func Run(t *testing.T, open func(t *testing.T) device.Device) {
 		t.Run(test.name, func(t *testing.T) {
 			b := &bench{Device: open(t), t: t}
 			t.Cleanup(func() {
+				b.clean()
 				if err := b.Close(); err != nil {
 					t.Errorf("closing the device: %v", err)
 				}
 			})
 			test.run(t, b)
-			b.clean()
 		})
 	}
 }

@@ -34,7 +34,8 @@
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __constant__ static const
-// A block stays on one OS thread, so what its threads share is local to that. At block scope thread_local implies static.
+// A block stays on one OS thread, so what its threads share is local to that. At block scope thread_local implies
+// static.
 #define __shared__ thread_local
 #define CH_TL static __thread
 #define CH_COLD __attribute__((noinline, cold))

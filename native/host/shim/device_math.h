@@ -44,11 +44,11 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shi
 }
 
 // ---- memory -------------------------------------------------------------------------------------------------------
-template <class T> static inline T __ldg(const T *p) { return *p; }
-template <class T> static inline T __ldcs(const T *p) { return *p; }
-template <class T> static inline T __ldcg(const T *p) { return *p; }
-template <class T> static inline void __stcs(T *p, T v) { *p = v; }
-template <class T> static inline void __stcg(T *p, T v) { *p = v; }
+template <class T> static inline T __ldg(const T* p) { return *p; }
+template <class T> static inline T __ldcs(const T* p) { return *p; }
+template <class T> static inline T __ldcg(const T* p) { return *p; }
+template <class T> static inline void __stcs(T* p, T v) { *p = v; }
+template <class T> static inline void __stcg(T* p, T v) { *p = v; }
 
 // ---- min and max --------------------------------------------------------------------------------------------------
 // Floats: a NaN loses against a number, +0 is greater than -0, two NaNs give the canonical NaN.
@@ -88,14 +88,18 @@ static __forceinline__ double ch_fmax(double a, double b) { return ch_max(a, b);
 template <class A, class B> static __forceinline__ std::common_type_t<A, B> min(A a, B b) {
   static_assert(std::is_arithmetic_v<A> && std::is_arithmetic_v<B>, "min of numbers");
   typedef std::common_type_t<A, B> T;
-  if constexpr (std::is_floating_point_v<T>) return ch_min((T)a, (T)b);
-  else return (T)b < (T)a ? (T)b : (T)a;
+  if constexpr (std::is_floating_point_v<T>)
+    return ch_min((T)a, (T)b);
+  else
+    return (T)b < (T)a ? (T)b : (T)a;
 }
 template <class A, class B> static __forceinline__ std::common_type_t<A, B> max(A a, B b) {
   static_assert(std::is_arithmetic_v<A> && std::is_arithmetic_v<B>, "max of numbers");
   typedef std::common_type_t<A, B> T;
-  if constexpr (std::is_floating_point_v<T>) return ch_max((T)a, (T)b);
-  else return (T)a < (T)b ? (T)b : (T)a;
+  if constexpr (std::is_floating_point_v<T>)
+    return ch_max((T)a, (T)b);
+  else
+    return (T)a < (T)b ? (T)b : (T)a;
 }
 
 // ---- rounded arithmetic -------------------------------------------------------------------------------------------

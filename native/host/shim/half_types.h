@@ -37,18 +37,23 @@ static inline __nv_bfloat16 __float2bfloat16_rn(float f) {
 }
 static inline __nv_bfloat16 __float2bfloat16(float f) { return __float2bfloat16_rn(f); }
 
-// The CPU's conversion instruction: a NaN becomes quiet and keeps its payload.
-// (Builtins, because <immintrin.h> would double the time a kernel file takes to compile.)
+// The CPU's conversion instructions: a NaN becomes quiet and keeps its payload. g++ gets them without <immintrin.h>,
+// which would double the time that a kernel file takes to compile.
+#ifdef __clang__
+#include <immintrin.h>
+static inline float ch_widen(uint16_t h) { return _cvtsh_ss(h); }
+static inline uint16_t ch_narrow(float f) { return (uint16_t)_cvtss_sh(f, 0); }
+#else
 typedef short ch_8xshort __attribute__((vector_size(16)));
 typedef float ch_4xfloat __attribute__((vector_size(16)));
-static inline float __half2float(__half h) {
-  return __builtin_ia32_vcvtph2ps(ch_8xshort{(short)h.x, 0, 0, 0, 0, 0, 0, 0})[0];
+static inline float ch_widen(uint16_t h) {
+  return __builtin_ia32_vcvtph2ps(ch_8xshort{(short)h, 0, 0, 0, 0, 0, 0, 0})[0];
 }
+static inline uint16_t ch_narrow(float f) { return (uint16_t)__builtin_ia32_vcvtps2ph(ch_4xfloat{f, 0, 0, 0}, 0)[0]; }
+#endif
+static inline float __half2float(__half h) { return ch_widen(h.x); }
 // Every NaN becomes 0x7fff.
-static inline __half __float2half_rn(float f) {
-  uint16_t rounded = (uint16_t)__builtin_ia32_vcvtps2ph(ch_4xfloat{f, 0, 0, 0}, 0)[0];
-  return {f != f ? (uint16_t)0x7fff : rounded};
-}
+static inline __half __float2half_rn(float f) { return {f != f ? (uint16_t)0x7fff : ch_narrow(f)}; }
 static inline __half __float2half(float f) { return __float2half_rn(f); }
 
 static inline float2 __bfloat1622float2(__nv_bfloat162 v) { return {__bfloat162float(v.x), __bfloat162float(v.y)}; }

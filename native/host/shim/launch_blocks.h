@@ -2,8 +2,8 @@
 #pragma once
 
 // Takes the next block of the launch; false if none is left.
-static inline bool ch_next_block(ch_worker *w) {
-  const ch_launch *l = w->launch;
+static inline bool ch_next_block(ch_worker* w) {
+  const ch_launch* l = w->launch;
   if (w->block == w->block_end) {
     uint64_t b = __atomic_fetch_add(l->next, l->chunk, __ATOMIC_RELAXED);
     if (b >= w->total) return false;
@@ -26,7 +26,7 @@ static inline bool ch_next_block(ch_worker *w) {
 }
 // A thread is done that ran as a fiber. No fiber outlives its block: the last one starts stack 0 anew.
 static __attribute__((noinline, noreturn)) void ch_exit_thread() {
-  ch_worker *w = ch_self();
+  ch_worker* w = ch_self();
   unsigned me = w->current, q = me >> 5, t = 0;
   w->alive[q] &= ~(1u << (me & 31));
   if (--w->alive_count == 0) {
@@ -43,16 +43,18 @@ static __attribute__((noinline, noreturn)) void ch_exit_thread() {
 }
 // The top of every fiber. Stack 0 runs whole blocks as plain loops until one of them waits.
 static void ch_fiber_main() {
-  ch_worker *w = ch_self();
-  if (w->mode) w->loop(w->launch->args, w->current);
-  else while (ch_next_block(w)) w->loop(w->launch->args, 0);
+  ch_worker* w = ch_self();
+  if (w->mode)
+    w->loop(w->launch->args, w->current);
+  else
+    while (ch_next_block(w)) w->loop(w->launch->args, 0);
   ch_switch(&w->dead, &w->main);
   __builtin_unreachable();
 }
-static __noinline__ void ch_run(const ch_launch *l, ch_loop_fn loop) {
-  ch_worker *w = (ch_worker *)l->region;
+static __noinline__ void ch_run(const ch_launch* l, ch_loop_fn loop) {
+  ch_worker* w = (ch_worker*)l->region;
   for (int i = 0; i < 2; i++) {
-    ch_worker *seen = __atomic_load_n(&ch_guess[i], __ATOMIC_RELAXED);
+    ch_worker* seen = __atomic_load_n(&ch_guess[i], __ATOMIC_RELAXED);
     if (seen == w) break;
     if (!seen && __atomic_compare_exchange_n(&ch_guess[i], &seen, w, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) break;
   }
@@ -72,7 +74,7 @@ static __noinline__ void ch_run(const ch_launch *l, ch_loop_fn loop) {
 template <auto F> struct ch_entry;
 template <class... A, void (*F)(A...)> struct ch_entry<F> {
   static constexpr uint32_t sizes[sizeof...(A) + 1] = {sizeof(A)..., 0}, count = sizeof...(A);
-  template <size_t... I> static __forceinline__ void threads(void **args, unsigned first, std::index_sequence<I...>) {
+  template <size_t... I> static __forceinline__ void threads(void** args, unsigned first, std::index_sequence<I...>) {
     const unsigned nx = blockDim.x, ny = blockDim.y, nz = blockDim.z;
     unsigned x = 0, y = 0, z = 0;
     if (first) {
@@ -86,12 +88,12 @@ template <class... A, void (*F)(A...)> struct ch_entry<F> {
           threadIdx.x = x;
           threadIdx.y = y;
           threadIdx.z = z;
-          F(*(std::remove_cv_t<A> *)args[I]...);
+          F(*(std::remove_cv_t<A>*)args[I]...);
           if (ch_mode) ch_exit_thread();
         }
   }
-  static void loop(void **args, unsigned first) { threads(args, first, std::index_sequence_for<A...>{}); }
-  static void run(const ch_launch *l) { ch_run(l, loop); }
+  static void loop(void** args, unsigned first) { threads(args, first, std::index_sequence_for<A...>{}); }
+  static void run(const ch_launch* l) { ch_run(l, loop); }
 };
 
 // The table of entries is a section of the library, so that an entry is one line and needs no list elsewhere. The
@@ -99,25 +101,25 @@ template <class... A, void (*F)(A...)> struct ch_entry<F> {
 extern "C" {
 extern const ch_kernel __start_ch_kernels[] __attribute__((weak, visibility("hidden")));
 extern const ch_kernel __stop_ch_kernels[] __attribute__((weak, visibility("hidden")));
-__attribute__((visibility("default"), used)) const ch_kernel *cuda_host_kernels(uint64_t *count) {
+__attribute__((visibility("default"), used)) const ch_kernel* cuda_host_kernels(uint64_t* count) {
   *count = __stop_ch_kernels - __start_ch_kernels;
   return __start_ch_kernels;
 }
 }
-#define KERNEL(name, ...)                                                                  \
-  static inline void name(__VA_ARGS__);                                                    \
-  __attribute__((section("ch_kernels"), used)) static const ch_kernel name##_entry = {     \
-      #name, ch_entry<&name>::run, ch_entry<&name>::sizes, ch_entry<&name>::count};        \
+#define KERNEL(name, ...)                                                                      \
+  static inline void name(__VA_ARGS__);                                                        \
+  __attribute__((section("ch_kernels"), used, retain)) static const ch_kernel name##_entry = { \
+      #name, ch_entry<&name>::run, ch_entry<&name>::sizes, ch_entry<&name>::count};            \
   static __forceinline__ void name(__VA_ARGS__)
 #define KERNEL_BOUNDS(name, threads, ...) KERNEL(name, __VA_ARGS__)
-#define DYN_SHARED(T, name) T *name = (T *)ch_self()->shared
+#define DYN_SHARED(T, name) T* name = (T*)ch_self()->shared
 
 // Here a block's piece is contiguous and its first thread does all of it, so that the compiler vectorises the body.
 static inline int64_t ch_piece(int64_t n, int64_t block) {
   int64_t length = (n + gridDim.x - 1) / gridDim.x, low = length * block;
   return low < n ? low : n;
 }
-#define GRID_STRIDE(i, n)                                                                                        \
-  for (int64_t i = threadIdx.x ? 0 : ch_piece(n, blockIdx.x),                                                    \
-               i##_end_ = threadIdx.x ? 0 : ch_piece(n, (int64_t)blockIdx.x + 1);                                \
+#define GRID_STRIDE(i, n)                                                         \
+  for (int64_t i = threadIdx.x ? 0 : ch_piece(n, blockIdx.x),                     \
+               i##_end_ = threadIdx.x ? 0 : ch_piece(n, (int64_t)blockIdx.x + 1); \
        i < i##_end_; ++i)

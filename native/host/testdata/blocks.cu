@@ -2,7 +2,7 @@
 #include "prelude.cuh"
 
 // An inclusive sum over a block of any size, by doubling: two barriers a step.
-KERNEL(block_scan, int *y, const int *x) {
+KERNEL(block_scan, int* y, const int* x) {
   DYN_SHARED(int, row);
   int t = threadIdx.x;
   int64_t at = (int64_t)blockIdx.x * blockDim.x + t;
@@ -17,8 +17,9 @@ KERNEL(block_scan, int *y, const int *x) {
   y[at] = row[t];
 }
 
-// Threads leave one after another; the others go on meeting. y[t] is how many rounds thread t was in, as seen by thread 0.
-KERNEL(leave_early, int *y) {
+// Threads leave one after another; the others go on meeting. y[t] is how many rounds thread t was in, as seen by thread
+// 0.
+KERNEL(leave_early, int* y) {
   __shared__ int rounds[1024];
   rounds[threadIdx.x] = 0;
   __syncthreads();
@@ -32,7 +33,7 @@ KERNEL(leave_early, int *y) {
 }
 
 // Some threads leave before the first barrier.
-KERNEL(leave_first, int *y, int stay) {
+KERNEL(leave_first, int* y, int stay) {
   __shared__ int sum;
   if ((int)threadIdx.x >= stay) return;
   if (threadIdx.x == 0) sum = 0;
@@ -42,11 +43,11 @@ KERNEL(leave_first, int *y, int stay) {
   if (threadIdx.x == 0) *y = sum;
 }
 
-KERNEL(counts, int *y) {
+KERNEL(counts, int* y) {
   int t = threadIdx.x;
   int threes = __syncthreads_count(t % 3 == 0), any = __syncthreads_or(t == 40), none = __syncthreads_or(t > 5000);
   int all = __syncthreads_and(t >= 0), most = __syncthreads_and(t != 7);
-  int *out = y + 5 * t;
+  int* out = y + 5 * t;
   out[0] = threes;
   out[1] = any;
   out[2] = none;
@@ -55,7 +56,7 @@ KERNEL(counts, int *y) {
 }
 
 // Static shared memory of a block in three dimensions, read across the barrier in another order.
-KERNEL(transpose, int *y) {
+KERNEL(transpose, int* y) {
   __shared__ int cube[4][5][6];
   cube[threadIdx.z][threadIdx.y][threadIdx.x] = (int)(threadIdx.x + 10 * threadIdx.y + 100 * threadIdx.z);
   __syncthreads();
@@ -65,25 +66,27 @@ KERNEL(transpose, int *y) {
 }
 
 // Reads shared memory that nobody wrote.
-KERNEL(unwritten, unsigned *y) {
+KERNEL(unwritten, unsigned* y) {
   DYN_SHARED(unsigned, row);
   y[threadIdx.x] = row[threadIdx.x];
   row[threadIdx.x] = 1;
 }
 
 // One lane waits for the block, the others for the warp.
-KERNEL(deadlock, int *y) {
-  if (threadIdx.x == 33 && blockIdx.x == 2) __syncthreads();
-  else __syncwarp();
+KERNEL(deadlock, int* y) {
+  if (threadIdx.x == 33 && blockIdx.x == 2)
+    __syncthreads();
+  else
+    __syncwarp();
   y[blockIdx.x] = 1;
 }
 
-KERNEL(trap, const int *x) {
+KERNEL(trap, const int* x) {
   if (x[blockIdx.x * blockDim.x + threadIdx.x] < 0) __trap();
 }
 
 // Uses far more stack than a plain loop would need, across barriers.
-KERNEL(deep, int *y) {
+KERNEL(deep, int* y) {
   volatile int pad[4096];
   for (int i = 0; i < 4096; i++) pad[i] = (int)threadIdx.x + i;
   __syncthreads();

@@ -1,7 +1,7 @@
 // numbers.cu: atomics, conversions and arithmetic.
 #include "prelude.cuh"
 
-KERNEL(atomics, int *i, unsigned *u, unsigned long long *l, float *f, double *d) {
+KERNEL(atomics, int* i, unsigned* u, unsigned long long* l, float* f, double* d) {
   int t = (int)threadIdx.x;
   atomicAdd(i + 0, t);
   atomicSub(i + 1, t);
@@ -15,27 +15,27 @@ KERNEL(atomics, int *i, unsigned *u, unsigned long long *l, float *f, double *d)
   atomicDec(u + 1, 9);
   atomicMax(u + 2, 0xfffffff0u + (unsigned)t % 8);
   atomicAdd(l, 1ull << 33);
-  atomicAdd((uint64_t *)l + 1, (uint64_t)t);
+  atomicAdd((uint64_t*)l + 1, (uint64_t)t);
   atomicAdd(f, (float)t);
   atomicAdd(d, (double)t * 0.5);
 }
 
-KERNEL(widen, float *from_bf16, float *from_f16, const uint16_t *x, int64_t n) {
+KERNEL(widen, float* from_bf16, float* from_f16, const uint16_t* x, int64_t n) {
   GRID_STRIDE(i, n) {
-    from_bf16[i] = ld((const bf16 *)x + i);
-    from_f16[i] = ld((const f16 *)x + i);
+    from_bf16[i] = ld((const bf16*)x + i);
+    from_f16[i] = ld((const f16*)x + i);
   }
 }
 
-KERNEL(narrow, uint16_t *to_bf16, uint16_t *to_f16, const float *x, int64_t n) {
+KERNEL(narrow, uint16_t* to_bf16, uint16_t* to_f16, const float* x, int64_t n) {
   GRID_STRIDE(i, n) {
-    st((bf16 *)to_bf16 + i, x[i]);
-    st((f16 *)to_f16 + i, x[i]);
+    st((bf16*)to_bf16 + i, x[i]);
+    st((f16*)to_f16 + i, x[i]);
   }
 }
 
 // Results of one function a row.
-KERNEL(pairs, float *y, const float *a, const float *b, int64_t n) {
+KERNEL(pairs, float* y, const float* a, const float* b, int64_t n) {
   GRID_STRIDE(i, n) {
     y[0 * n + i] = fminf(a[i], b[i]);
     y[1 * n + i] = fmaxf(a[i], b[i]);
@@ -54,7 +54,7 @@ KERNEL(pairs, float *y, const float *a, const float *b, int64_t n) {
   }
 }
 
-KERNEL(integers, int64_t *y, const float *x, int64_t n) {
+KERNEL(integers, int64_t* y, const float* x, int64_t n) {
   GRID_STRIDE(i, n) {
     y[0 * n + i] = __float2int_rn(x[i]);
     y[1 * n + i] = __float2int_rz(x[i]);
@@ -67,7 +67,7 @@ KERNEL(integers, int64_t *y, const float *x, int64_t n) {
   }
 }
 
-KERNEL(bits, unsigned *y, unsigned a, unsigned b) {
+KERNEL(bits, unsigned* y, unsigned a, unsigned b) {
   y[0] = __popc(a);
   y[1] = __clz((int)a);
   y[2] = __ffs((int)a);
@@ -87,7 +87,7 @@ KERNEL(bits, unsigned *y, unsigned a, unsigned b) {
 }
 
 // Functions whose bits no standard fixes.
-KERNEL(functions, float *y, const float *x, int64_t n) {
+KERNEL(functions, float* y, const float* x, int64_t n) {
   GRID_STRIDE(i, n) {
     y[0 * n + i] = expf(x[i]);
     y[1 * n + i] = tanhf(x[i]);
@@ -100,14 +100,14 @@ KERNEL(functions, float *y, const float *x, int64_t n) {
   }
 }
 
-KERNEL(doubles, double *y, const double *x, int64_t n) {
+KERNEL(doubles, double* y, const double* x, int64_t n) {
   GRID_STRIDE(i, n) {
     y[i] = fma(ld(x + i), 3.0, exp(x[i])) + rsqrt(fabs(x[i]) + 1.0);
     st(y + n + i, __longlong_as_double(__double_as_longlong(x[i])));
   }
 }
 
-KERNEL(vectors, float4 *y, const float4 *x, int n) {
+KERNEL(vectors, float4* y, const float4* x, int n) {
   int i = (int)threadIdx.x;
   if (i < n) {
     float4 v = __ldg(x + i);

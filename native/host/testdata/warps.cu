@@ -7,7 +7,7 @@ struct moments {
 };
 
 // y[lane][k] is the lane whose value operation k gave.
-KERNEL(raw_shuffles, int *y) {
+KERNEL(raw_shuffles, int* y) {
   int lane = threadIdx.x % 32, *out = y + threadIdx.x * 12;
   out[0] = __shfl_sync(FULL, lane, 5);
   out[1] = __shfl_sync(FULL, lane, lane + 1);
@@ -24,7 +24,7 @@ KERNEL(raw_shuffles, int *y) {
 }
 
 // Shuffles and votes by lanes 0 to 9 and by the others, in branches of their own.
-KERNEL(part_shuffles, int *y) {
+KERNEL(part_shuffles, int* y) {
   int lane = threadIdx.x % 32, *out = y + threadIdx.x * 3;
   unsigned low = 0x3ff;
   if (lane < 10) {
@@ -38,7 +38,7 @@ KERNEL(part_shuffles, int *y) {
   }
 }
 
-KERNEL(votes, unsigned *y) {
+KERNEL(votes, unsigned* y) {
   unsigned t = threadIdx.x, *out = y + t * 3;
   out[0] = __ballot_sync(FULL, t % 3 == 0);
   out[1] = __any_sync(FULL, t == 40);
@@ -46,13 +46,13 @@ KERNEL(votes, unsigned *y) {
 }
 
 // The prelude's helpers and the shuffles that they stand for: y must hold equal pairs.
-#define PAIR(helper, raw)  \
-  {                        \
-    out[0] = helper;       \
-    out[1] = raw;          \
-    out += 2;              \
+#define PAIR(helper, raw) \
+  {                       \
+    out[0] = helper;      \
+    out[1] = raw;         \
+    out += 2;             \
   }
-KERNEL(reductions, float *y, const float *x) {
+KERNEL(reductions, float* y, const float* x) {
   float v = x[threadIdx.x], *out = y + threadIdx.x * 12;
   auto odd = [](float a, float b) { return fmaf(a, 0.75f, b); };
   float down = v, up = v;
@@ -78,7 +78,7 @@ KERNEL(reductions, float *y, const float *x) {
 }
 
 // Lanes talk through shared memory, with __syncwarp between.
-KERNEL(neighbours, int *y) {
+KERNEL(neighbours, int* y) {
   __shared__ int row[64];
   int t = threadIdx.x, sum = t;
   for (int i = 0; i < 5; i++) {
