@@ -43,3 +43,33 @@ func (m *Model) streamed(v *recording.Value, data []byte) (device.Transfers, dev
 	}
 	return transfers, memory, at
 }
+
+// FeedState is State.Write for the steps that are launched after it, as Feed is for inputs.
+func (m *Model) FeedState(name string, data []byte) error {
+	at, err := m.state.find(name, data)
+	if err != nil {
+		return err
+	}
+	if transfers, ok := m.program.(device.Transfers); ok {
+		return transfers.WriteAsync(m.state.memory, at, data)
+	}
+	if err := m.Wait(); err != nil {
+		return err
+	}
+	return m.state.memory.Write(at, data)
+}
+
+// FetchState is State.Read after the step that was launched last, as Fetch is for outputs.
+func (m *Model) FetchState(name string, data []byte) error {
+	at, err := m.state.find(name, data)
+	if err != nil {
+		return err
+	}
+	if transfers, ok := m.program.(device.Transfers); ok {
+		return transfers.ReadAsync(m.state.memory, at, data)
+	}
+	if err := m.Wait(); err != nil {
+		return err
+	}
+	return m.state.memory.Read(at, data)
+}

@@ -36,15 +36,25 @@ func (s *Shape) Recording() *recording.Recording { return s.recording }
 // Model is the recording's model.
 func (s *Shape) Model() *engine.Model { return s.model }
 
-// WriteInput copies an input. Class numbers are checked: PyTorch's loss stops the GPU where one is out of range.
-func (s *Shape) WriteInput(i int, data []byte) error {
+// Feed copies an input for the steps that are launched after it; the data must stay as it is until Wait. Class numbers
+// are checked: PyTorch's loss stops the GPU where one is out of range.
+func (s *Shape) Feed(i int, data []byte) error {
 	if spec := s.model.Inputs[i]; spec.Name == "targets" && spec.DType == tensor.Int64 {
 		if err := s.checkTargets(spec, data); err != nil {
 			return err
 		}
 	}
-	return s.model.WriteInput(i, data)
+	return s.model.Feed(i, data)
 }
+
+// Fetch copies an output of the step that was launched last, by its index; the data must not be read until Wait.
+func (s *Shape) Fetch(i int, data []byte) error { return s.model.Fetch(i, data) }
+
+// FetchState copies one of the trainer's State as the step that was launched last leaves it, like Fetch.
+func (s *Shape) FetchState(name string, data []byte) error { return s.model.FetchState(name, data) }
+
+// Wait blocks until everything that was launched is done.
+func (s *Shape) Wait() error { return s.model.Wait() }
 
 // ignoreIndex is the class number that PyTorch's cross entropy leaves out.
 const ignoreIndex = -100
@@ -80,7 +90,7 @@ func (s *Shape) classes() int64 {
 	return 0
 }
 
-// SetHyper sets the hyperparameters of the next step and of those that follow.
+// SetHyper sets the hyperparameters of the steps that are launched after it. Nothing waits for it.
 func (s *Shape) SetHyper(h Hyper) error {
 	groups := s.trainer.Groups()
 	var problems diag.Problems
@@ -93,7 +103,8 @@ func (s *Shape) SetHyper(h Hyper) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	return s.trainer.state.Write(settingsName, h.encode(s.trainer.recipe.nesterov, nil))
+	s.settings = h.encode(s.trainer.recipe.nesterov, s.settings[:0])
+	return s.model.FeedState(settingsName, s.settings)
 }
 
 // Capture records the step into a graph, without moving any state.

@@ -42,6 +42,7 @@ type Shape struct {
 	recording *recording.Recording
 	model     *engine.Model
 	launcher  tables
+	settings  []byte // of the latest SetHyper, until Wait
 }
 
 // recipe is what a recording's header says about the optimizer.

@@ -64,6 +64,7 @@ func (t *trainer) Prepare(_ context.Context, memory *serve.Memory, request arm.P
 			return arm.PrepareReply{}, err
 		}
 	}
+	t.pins.Add(t.device, memory)
 	t.inputs, t.outputs, t.graph = inputs, outputs, request.CUDAGraph
 	reply := arm.PrepareReply{}
 	if request.CUDAGraph {
@@ -148,7 +149,7 @@ func (t *trainer) outputBank(memory *serve.Memory, index int, bank arm.Bank) (ou
 func (t *trainer) write(index int) error {
 	bank := &t.inputs[index]
 	for i, data := range bank.tensors {
-		if err := bank.shape.WriteInput(i, data); err != nil {
+		if err := bank.shape.Feed(i, data); err != nil {
 			return err
 		}
 	}
@@ -185,21 +186,18 @@ func (t *trainer) Step(input, output int) error {
 	if err := t.launch(shape); err != nil {
 		return err
 	}
-	if err := shape.Model().Wait(); err != nil {
-		return err
-	}
 	for _, w := range t.outputs[output] {
 		var err error
 		if w.output >= 0 {
-			err = shape.Model().ReadOutput(w.output, w.data)
+			err = shape.Fetch(w.output, w.data)
 		} else {
-			err = t.trainer.ReadState(w.name, w.data)
+			err = shape.FetchState(w.name, w.data)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
-	return nil
+	return shape.Wait() // the only one of a step
 }
 
 // Trace runs forward, loss and backward on a copy of the state.
@@ -240,7 +238,7 @@ func (t *trainer) Measure(_ context.Context, request arm.MeasureRequest) (reply 
 		if err := t.launch(shape); err != nil {
 			return reply, err
 		}
-		if err := shape.Model().Wait(); err != nil {
+		if err := shape.Wait(); err != nil {
 			return reply, err
 		}
 		if i >= request.Warmup {

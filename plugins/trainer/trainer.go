@@ -22,6 +22,7 @@ type trainer struct {
 	serve.Unimplemented
 
 	device  device.Device
+	pins    nativearm.Pins
 	trainer *train.Trainer
 	inputs  []inputBank
 	outputs []outputBank
@@ -126,7 +127,7 @@ func (t *trainer) reopen(name string) error {
 		return nil
 	}
 	if t.device != nil {
-		if err := t.device.Close(); err != nil {
+		if err := errors.Join(t.pins.Release(), t.device.Close()); err != nil {
 			return err
 		}
 		t.device = nil
@@ -200,7 +201,7 @@ func (t *trainer) Stats(context.Context) (arm.Stats, error) {
 func (t *trainer) Close() error {
 	err := t.drop()
 	if t.device != nil {
-		err = errors.Join(err, t.device.Close())
+		err = errors.Join(err, t.pins.Release(), t.device.Close())
 	}
 	return err
 }
