@@ -8,3 +8,5 @@
 EACH_FLOAT(ENTRIES)
 MAP2_INTO(add_f32_bf16_strided, float, bf16, add<float>{alpha}, float alpha)
 MAP2_INTO(add_f32_f16_strided, float, f16, add<float>{alpha}, float alpha)
+MAP2(add, int64_t, i64, add_integers{alpha}, int64_t alpha)
+MAP1(add_number, int64_t, i64, (add_integer{other, alpha}), int64_t other, int64_t alpha)

@@ -49,12 +49,31 @@ struct divide {
   template <class A> __device__ A operator()(A self, A other) const { return self / other; }
 };
 
+// The same in integers, which wrap.
+struct add_integers {
+  typedef void on_elements;
+  int64_t alpha;
+  __device__ int64_t operator()(int64_t self, int64_t other) const {
+    return (int64_t)((uint64_t)self + (uint64_t)alpha * (uint64_t)other);
+  }
+};
+struct add_integer {
+  typedef void on_elements;
+  int64_t other, alpha;
+  __device__ int64_t operator()(int64_t self) const { return add_integers{alpha}(self, other); }
+};
+
 // PyTorch's relu is clamp_min(x, 0): a NaN stays as it is, bits included, and -0 becomes +0 (FMNMX orders zeros).
 struct relu {
   typedef void on_elements;
   template <class T> __device__ T operator()(T x) const {
     auto v = up(x);
     return v > 0 || v != v ? x : convert<T>(0.0f);
+  }
+  // By integers: the compiler makes one FMNMX of the comparisons, and that gives every NaN the same bits.
+  __device__ float operator()(float x) const {
+    uint32_t bits = __float_as_uint(x);
+    return __uint_as_float((int)bits > 0 || bits > 0xff800000u ? bits : 0u);
   }
 };
 
@@ -64,4 +83,11 @@ struct silu {
 
 struct sigmoid {
   template <class A> __device__ A operator()(A x) const { return A(1) / (A(1) + exponential(-x)); }
+};
+
+// The gradient where x is above the threshold, bits and all; a NaN x lets it through.
+template <class T> struct threshold_gradient {
+  typedef void on_elements;
+  accumulate<T> threshold;
+  __device__ T operator()(T x, T grad) const { return up(x) <= threshold ? convert<T>(0.0f) : grad; }
 };

@@ -23,7 +23,7 @@ func lowerAdd(b *Builder, op *recording.Operation, sign float64) error {
 	if err != nil {
 		return err
 	}
-	e := elementwise{file: "add", entry: "add", out: out, inputs: []int{self, other}, common: common, parameters: []any{sign * alpha}}
+	e := elementwise{file: "add", entry: "add", out: out, inputs: []int{self, other}, common: common, parameters: []any{sign * alpha}, integers: true}
 	if other < 0 {
 		e.entry, e.inputs, e.parameters = "add_number", []int{self}, []any{value, sign * alpha}
 	}

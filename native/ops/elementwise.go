@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
@@ -55,6 +56,7 @@ type elementwise struct {
 	inputs      []int
 	common      tensor.DType // that is computed in; of the inputs of another type each element is converted to it first
 	parameters  []any        // float64, given to the kernel in the type that is computed in
+	integers    bool         // there is an entry for int64
 }
 
 // emit launches the form of the entry that fits the operands.
@@ -104,6 +106,9 @@ func (e *elementwise) emit(b *Builder, op *recording.Operation) error {
 
 // suffix names the entry's type: the one that is computed in, and the one that is stored where that is another.
 func (e *elementwise) suffix(out tensor.DType) (string, error) {
+	if e.integers && e.common == tensor.Int64 && out == tensor.Int64 {
+		return "i64", nil
+	}
 	if !e.common.Float() || !out.Float() {
 		return "", fmt.Errorf("computes in %s and stores %s, only floating-point types are done", e.common, out)
 	}
@@ -121,9 +126,12 @@ func (e *elementwise) suffix(out tensor.DType) (string, error) {
 func (e *elementwise) numbers() []any {
 	var args []any
 	for _, p := range e.parameters {
-		if e.common == tensor.Float64 {
+		switch e.common {
+		case tensor.Float64:
 			args = append(args, p)
-		} else {
+		case tensor.Int64:
+			args = append(args, int64(p.(float64)))
+		default:
 			args = append(args, float32(p.(float64)))
 		}
 	}
@@ -176,4 +184,14 @@ func classOf(name string) Class {
 		return InPlace
 	}
 	return Compute
+}
+
+// equalSizes reports whether all sizes are the same.
+func equalSizes(sizes ...[]int64) bool {
+	for _, s := range sizes[1:] {
+		if !slices.Equal(s, sizes[0]) {
+			return false
+		}
+	}
+	return true
 }

@@ -13,57 +13,16 @@ func init() {
 }
 
 func lowerSoftmax(b *Builder, op *recording.Operation) error {
-	in, err := ValueArg(op, "self")
+	s, err := readSoftmax(b, op)
+	if err != nil || b.Value(s.in).Numel() == 0 {
+		return err
+	}
+	x, y := b.Value(s.in), b.Value(s.out)
+	from, err := dense(b, op, b.Tensor(s.in), false)
 	if err != nil {
 		return err
 	}
-	out, err := Result(op, 0)
-	if err != nil {
-		return err
-	}
-	dim, err := IntArg(op, "dim")
-	if err != nil {
-		return err
-	}
-	halfToFloat, err := BoolArg(op, "half_to_float")
-	if err != nil {
-		return err
-	}
-	x, y := b.Value(in), b.Value(out)
-	want := x.DType
-	if halfToFloat {
-		want = tensor.Float32
-	}
-	switch x.DType {
-	case tensor.Float32, tensor.BFloat16, tensor.Float16:
-	default:
-		return Refuse(op, "arguments[0]", "no kernel for %s", x.DType)
-	}
-	if y.DType != want {
-		return Refuse(op, "results[0]", "a result of %s, wanted %s", y.DType, want)
-	}
-	if !y.Contiguous() {
-		return Refuse(op, "results[0]", "a result with strides %v", y.Strides)
-	}
-	rank := int64(max(len(x.Sizes), 1))
-	if dim < 0 {
-		dim += rank
-	}
-	if dim < 0 || dim >= rank {
-		return Refuse(op, "arguments", "no dimension %d in %d", dim, rank)
-	}
-	if x.Numel() == 0 {
-		return nil
-	}
-	from, err := dense(b, op, b.Tensor(in), false)
-	if err != nil {
-		return err
-	}
-	k := softmaxLaunch(x.Sizes, dim, x.DType, halfToFloat, b.aligned16(from) && alignment(y) >= 16)
-	wide := int32(0)
-	if y.DType == tensor.Float32 {
-		wide = 1
-	}
+	k := softmaxLaunch(x.Sizes, s.dim, x.DType, s.halfToFloat, b.aligned16(from) && alignment(y) >= 16)
 	if k.Grid[1] > 65535 || x.Numel() > 1<<31-1 {
 		return Refuse(op, "arguments[0]", "%v elements need 64-bit offsets", x.Sizes)
 	}
@@ -72,9 +31,59 @@ func lowerSoftmax(b *Builder, op *recording.Operation) error {
 		return err
 	}
 	k.Entry += "_" + suffix
-	k.Args = append([]any{b.Pointer(out), wide, from.Pointer}, k.Args...)
+	k.Args = append([]any{b.Pointer(s.out), s.wide, from.Pointer}, k.Args...)
 	b.Emit(k)
 	return nil
+}
+
+// softmaxCall is what softmax and log-softmax are called with.
+type softmaxCall struct {
+	in, out     int
+	dim         int64
+	halfToFloat bool
+	wide        int32 // 1: the result is float32
+}
+
+func readSoftmax(b *Builder, op *recording.Operation) (*softmaxCall, error) {
+	s := &softmaxCall{}
+	var err error
+	if s.in, err = ValueArg(op, "self"); err != nil {
+		return nil, err
+	}
+	if s.out, err = Result(op, 0); err != nil {
+		return nil, err
+	}
+	if s.dim, err = IntArg(op, "dim"); err != nil {
+		return nil, err
+	}
+	if s.halfToFloat, err = BoolArg(op, "half_to_float"); err != nil {
+		return nil, err
+	}
+	x, y := b.Value(s.in), b.Value(s.out)
+	want := x.DType
+	if s.halfToFloat {
+		want = tensor.Float32
+	}
+	switch x.DType {
+	case tensor.Float32, tensor.BFloat16, tensor.Float16:
+	default:
+		return nil, Refuse(op, "arguments[0]", "no kernel for %s", x.DType)
+	}
+	if y.DType != want {
+		return nil, Refuse(op, "results[0]", "a result of %s, wanted %s", y.DType, want)
+	}
+	if !y.Contiguous() {
+		return nil, Refuse(op, "results[0]", "a result with strides %v", y.Strides)
+	}
+	rank := int64(max(len(x.Sizes), 1))
+	if s.dim < 0 {
+		s.dim += rank
+	}
+	if s.dim < 0 || s.dim >= rank {
+		return nil, Refuse(op, "arguments", "no dimension %d in %d", s.dim, rank)
+	}
+	s.wide = flag(y.DType == tensor.Float32)
+	return s, nil
 }
 
 // aligned16 reports whether a tensor begins at a multiple of 16 bytes.
