@@ -96,7 +96,7 @@ lint: setup $(TOOLS) ## check format, types, suspicious code and generated code
 
 fmt: setup ## format all sources
 	$$($(GO) env GOROOT)/bin/gofmt -w $$(git ls-files '*.go')
-	.venv/bin/clang-format -i $(CLANG_FILES)
+	for pass in 1 2 3 4; do .venv/bin/clang-format -i $(CLANG_FILES); done # long macros settle after a few
 	for p in $(PYTHON_PROJECTS); do (cd $$p && export PATH="$(CURDIR)/.venv/bin:$$PATH" && ruff check --fix . && ruff format .); done
 
 demo: build ## verify resnet-18 and yolo9-t on this machine
