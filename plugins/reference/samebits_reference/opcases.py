@@ -40,6 +40,7 @@ class Case:
     arguments: list[tuple[str, Any]]  # as they stand in the file
     results: list[Any]
     cuda_only: bool = False
+    writes: tuple[str, ...] = ()  # arguments that the operation changes though its schema does not say so
 
 
 def read(path: Path) -> list[Case]:
@@ -52,7 +53,8 @@ def read(path: Path) -> list[Case]:
         data = json.loads(text)
         arguments = [(name, value) for name, value in data["arguments"]]
         digest, only = digest_bytes(text.encode("ascii")), data.get("cuda_only", False)
-        cases.append(Case(digest, data["name"], data["operation"], arguments, data["results"], only))
+        writes = tuple(data.get("writes", ()))
+        cases.append(Case(digest, data["name"], data["operation"], arguments, data["results"], only, writes))
     if not cases:
         raise SystemExit(f"{path}: no cases; each is a line")
     return cases
@@ -97,8 +99,8 @@ def decode(value: Any, device: torch.device) -> Any:
     return tensor(value, device)
 
 
-def run(case: Case, device: torch.device) -> tuple[list[torch.Tensor], dict[str, Any]]:
-    """Run a case; give its results and its arguments by name."""
+def run(case: Case, device: torch.device) -> tuple[list[torch.Tensor | None], dict[str, Any]]:
+    """Run a case; give its results and its arguments by name. A gradient that nobody asked for is None."""
     call = operator(case.operation)
     values = {name: decode(value, device) for name, value in case.arguments}
     schema = call._schema.arguments
@@ -111,16 +113,20 @@ def run(case: Case, device: torch.device) -> tuple[list[torch.Tensor], dict[str,
     return list(out) if isinstance(out, (tuple, list)) else [out], values
 
 
-def geometry(result: torch.Tensor) -> dict[str, Any]:
+def geometry(result: torch.Tensor | None) -> dict[str, Any] | None:
     """Describe a result as cases do."""
-    return {
-        "dtype": str(result.dtype).removeprefix("torch."),
-        "sizes": list(result.shape),
-        "strides": list(result.stride()),
-    }
+    return (
+        result
+        if result is None
+        else {
+            "dtype": str(result.dtype).removeprefix("torch."),
+            "sizes": list(result.shape),
+            "strides": list(result.stride()),
+        }
+    )
 
 
-def check(case: Case, results: list[torch.Tensor], values: dict[str, Any]) -> None:
+def check(case: Case, results: list[torch.Tensor | None], values: dict[str, Any]) -> None:
     """Refuse results that are not what the case says."""
     if len(results) != len(case.results):
         raise ValueError(f"{len(results)} results, the case has {len(case.results)}")
@@ -130,6 +136,10 @@ def check(case: Case, results: list[torch.Tensor], values: dict[str, Any]) -> No
                 raise ValueError(f"result {index} is not the argument {want}")
             continue
         got = geometry(result)
+        if got is None or want is None or result is None:
+            if got is not want:
+                raise ValueError(f"result {index} is {got}, the case has {want}")
+            continue
         # A dimension of one element has no stride that anybody can see, and an empty tensor has none at all.
         seen = [stride for size, stride in zip(got["sizes"], got["strides"], strict=True) if size != 1]
         wanted = [stride for size, stride in zip(want["sizes"], want["strides"], strict=True) if size != 1]
@@ -158,7 +168,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{case.name}: {error}", file=sys.stderr)
             failed += 1
             continue
-        results[case.name] = {"case": case.digest, "results": [digest_tensor(result) for result in out]}
+        made = [result for result in out if result is not None] + [values[name] for name in case.writes]
+        results[case.name] = {"case": case.digest, "results": [digest_tensor(result) for result in made]}
     write(options.output, environment.describe(device), results)
     print(f"{len(results)} cases on {device}, {failed} failed: {options.output}")
     return 1 if failed else 0

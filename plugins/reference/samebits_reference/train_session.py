@@ -55,6 +55,7 @@ class TrainSession(Session):
         self.training = Training(built)
         self.step = self.training.step
         self._batches: dict[int, Batch] = {}
+        self._tried = {built.order.batch}  # batch sizes that are known to work
         self._input_banks: list[InputBank] = []
         self._output_banks: list[list[tuple[str, torch.Tensor]]] = []
         self._given: tuple[Batch, Hyper] | None = None
@@ -193,13 +194,16 @@ class TrainSession(Session):
         def whole() -> dict[str, torch.Tensor]:
             return {"loss": self.step(batch.images, batch.targets), **dict(self.step.gradients())}
 
+        size = batch.images.shape[0]
         try:
-            whole()
+            if capture:
+                batch.graph = graphs.Graph(whole)
+            elif size not in self._tried:
+                whole()
         except ValueError as error:  # statistics over one value, say
-            what = f"{self.built.cell.family} cannot train on a batch of {batch.images.shape[0]}: {error}"
+            what = f"{self.built.cell.family} cannot train on a batch of {size}: {error}"
             raise ProblemError(Problem("BAD_BATCH", what, "inputs")) from error
-        if capture:
-            batch.graph = graphs.Graph(whole)
+        self._tried.add(size)
 
     def give(self, input_bank: int) -> None:
         """Copy a bank's inputs to the device. Labels are checked: PyTorch's loss stops the GPU where one is out of range."""

@@ -75,4 +75,6 @@ def undefined_results(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> fro
         return frozenset({0})
     if name == "native_batch_norm" and not args[5]:
         return frozenset({1, 2})  # the saved statistics of a call that does not train
+    if name == "cudnn_batch_norm" and args[5]:
+        return frozenset({3})  # cuDNN's own notes for backward
     return frozenset()
