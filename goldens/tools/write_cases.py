@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import training_cases
 
 from samebits_reference import opcases
 
@@ -37,7 +38,14 @@ def tensor(
     return spec | {"fill": fill, "seed": seed}
 
 
-def case(name: str, operation: str, arguments: list[Argument], exact: bool, results: list[Any] | None = None) -> None:
+def case(
+    name: str,
+    operation: str,
+    arguments: list[Argument],
+    exact: bool,
+    results: list[Any] | None = None,
+    writes: list[str] | None = None,
+) -> None:
     """Add a case; results that are not given are those of the CPU, which cannot run the others."""
     only = {"cuda_only": True} if results else {}
     if results is None:
@@ -55,6 +63,7 @@ def case(name: str, operation: str, arguments: list[Argument], exact: bool, resu
             **only,
             "arguments": [list(argument) for argument in arguments],
             "results": results,
+            **({"writes": writes} if writes else {}),
         }
     )
 
@@ -318,6 +327,7 @@ def main() -> None:
     """Write the file."""
     for part in (elementwise, copies, images, reductions, convolutions, norms, products):
         part()
+    training_cases.add(case)
     path = Path(__file__).parents[1] / "ops" / "cases.json"
     lines = ",\n".join(json.dumps(case) for case in cases)
     path.write_text(f'{{"schema": {opcases.SCHEMA}, "cases": [\n{lines}\n]}}\n', encoding="ascii")

@@ -35,6 +35,12 @@ def test_fills(dtype: str, kind: str, seed: int, want: list[int]) -> None:
     assert [int(word) & mask for word in words] == want
 
 
+def test_small_fill() -> None:
+    assert fills.fill("int64", "small", 5, 4).tolist() == [1, 3, 1, 5]  # as in native/ops/fills_test.go
+    with pytest.raises(ValueError, match="int64"):
+        fills.fill("int64", "spread", 5, 4)
+
+
 def test_edges_cover_every_pair() -> None:
     first = fills.fill("float16", "edges", 0, 484).view(torch.int16).tolist()
     second = fills.fill("float16", "edges", 1, 484).view(torch.int16).tolist()
