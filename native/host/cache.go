@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,26 +118,28 @@ func (c cache) put(key string, library []byte) {
 	}
 }
 
-// lock makes other processes wait that are about to compile the same files, so that they find them here. Who has the lock
-// prunes the cache.
-func (c cache) lock() (unlock func(), err error) {
+// lockPatience is how long a process waits for another one that compiles. The lock only saves work.
+const lockPatience = 90 * time.Second
+
+// lock makes other processes wait that are about to compile the same files, so that they find them here. It is a
+// courtesy: who waited long enough compiles without it.
+func (c cache) lock() (unlock func()) {
+	nothing := func() {}
 	if c.dir == "" {
-		return func() {}, nil
+		return nothing
 	}
 	f, err := os.OpenFile(filepath.Join(c.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return func() {}, nil // a folder that cannot be written holds nothing to wait for
+		return nothing // a folder that cannot be written holds nothing to wait for
 	}
-	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if err != unix.EINTR {
-			break
+	for until := time.Now().Add(lockPatience); ; time.Sleep(50 * time.Millisecond) {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }
+		}
+		if (err != unix.EWOULDBLOCK && err != unix.EINTR) || time.Now().After(until) {
+			f.Close()
+			return nothing
 		}
 	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("locking the kernel cache: %w", err)
-	}
-	c.prune()
-	return func() { f.Close() }, nil
 }

@@ -87,11 +87,18 @@ func (l *libraries) build(files []string) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := l.cache.lock()
-	if err != nil {
-		return err
+	l.cache.prune()
+	files = slices.DeleteFunc(files, func(file string) bool {
+		lib, _, err := l.cached(t, file)
+		if lib != nil {
+			l.loaded[file] = lib
+		}
+		return lib != nil && err == nil
+	})
+	if len(files) == 0 {
+		return nil
 	}
-	defer unlock()
+	defer l.cache.lock()()
 	built := make([]*library, len(files))
 	errs := make([]error, len(files))
 	slots := make(chan struct{}, min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))
@@ -121,25 +128,39 @@ func (l *libraries) build(files []string) error {
 	return problems.Err()
 }
 
-func (l *libraries) one(t *toolchain, file string) (*library, error) {
+// unit is a kernel file with everything that decides what comes out of the compiler, and the name of that.
+type unit struct {
+	text, key string
+	headers   map[string]string
+}
+
+// cached gives a library that was compiled before, or nil.
+func (l *libraries) cached(t *toolchain, file string) (*library, unit, error) {
 	text, kernelHeaders, err := l.source(file)
 	if err != nil {
-		return nil, diag.New("UNKNOWN_KERNEL", file+".cu", "%v", err)
+		return nil, unit{}, diag.New("UNKNOWN_KERNEL", file+".cu", "%v", err)
 	}
-	headers := shimHeaders()
-	maps.Copy(headers, kernelHeaders)
-	key := cacheKey(t, file, text, headers)
-	image := l.cache.get(key)
-	if image != nil {
+	u := unit{text: text, headers: shimHeaders()}
+	maps.Copy(u.headers, kernelHeaders)
+	u.key = cacheKey(t, file, text, u.headers)
+	if image := l.cache.get(u.key); image != nil {
 		if lib, err := load(file, image); err == nil {
-			return lib, nil
+			return lib, u, nil
 		}
 	}
-	image, err = t.compile(file, text, headers)
+	return nil, u, nil
+}
+
+func (l *libraries) one(t *toolchain, file string) (*library, error) {
+	lib, u, err := l.cached(t, file)
+	if lib != nil || err != nil {
+		return lib, err
+	}
+	image, err := t.compile(file, u.text, u.headers)
 	if err != nil {
 		return nil, err
 	}
-	l.cache.put(key, image)
+	l.cache.put(u.key, image)
 	return load(file, image)
 }
 

@@ -37,7 +37,7 @@ static inline __nv_bfloat16 __float2bfloat16_rn(float f) {
 }
 static inline __nv_bfloat16 __float2bfloat16(float f) { return __float2bfloat16_rn(f); }
 
-// The CPU's conversion instructions: a NaN becomes quiet and keeps its payload. g++ gets them without <immintrin.h>,
+// The CPU's conversion instructions. g++ gets them without <immintrin.h>,
 // which would double the time that a kernel file takes to compile.
 #ifdef __clang__
 #include <immintrin.h>
@@ -51,7 +51,14 @@ static inline float ch_widen(uint16_t h) {
 }
 static inline uint16_t ch_narrow(float f) { return (uint16_t)__builtin_ia32_vcvtps2ph(ch_4xfloat{f, 0, 0, 0}, 0)[0]; }
 #endif
-static inline float __half2float(__half h) { return ch_widen(h.x); }
+// Every NaN becomes 0x7fffffff, as on the GPU.
+static inline float __half2float(__half h) {
+  float f = ch_widen(h.x);
+  if (f == f) return f;
+  uint32_t nan = 0x7fffffff;
+  memcpy(&f, &nan, sizeof f);
+  return f;
+}
 // Every NaN becomes 0x7fff.
 static inline __half __float2half_rn(float f) { return {f != f ? (uint16_t)0x7fff : ch_narrow(f)}; }
 static inline __half __float2half(float f) { return __float2half_rn(f); }
