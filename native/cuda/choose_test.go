@@ -25,6 +25,7 @@ func torchConvolution(d tensor.DType) *device.Convolution {
 var exact = device.Options{Deterministic: true}
 
 func TestConvolutionCallsAreTorchs(t *testing.T) {
+	needSource(t)
 	for _, dtype := range []tensor.DType{tensor.Float32, tensor.BFloat16} {
 		t.Run(dtype.String(), func(t *testing.T) {
 			text, err := os.ReadFile("testdata/torch/convolution-" + dtype.String() + ".txt")
@@ -47,6 +48,7 @@ func TestConvolutionCallsAreTorchs(t *testing.T) {
 // TestGradientCallsAreTorchs: a gradient's calls are a convolution's but for the names of the operation and of its
 // attributes, which cudnn_frontend sets in the same order.
 func TestGradientCallsAreTorchs(t *testing.T) {
+	needSource(t)
 	text, err := os.ReadFile("testdata/torch/convolution-float32.txt")
 	if err != nil {
 		t.Fatal(err)

@@ -150,11 +150,10 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, a, 9, []byte{0xcd, 7, 7, 7, 7, 7, 0xcd})
-	for range 2 {
-		if err := a.Free(); err != nil {
-			t.Fatal(err)
-		}
+	if err := a.Free(); err != nil {
+		t.Fatal(err)
 	}
+	mustHave(t, a.Free(), "cuda:0: free memory that was freed")
 	mustHave(t, a.Read(0, make([]byte, 1)), "was freed")
 	if d.InUse() != 1 || d.Peak() != 6001 {
 		t.Errorf("in use %d, peak %d", d.InUse(), d.Peak())

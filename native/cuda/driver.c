@@ -125,11 +125,3 @@ int sb_function_shared(sb_device *d, struct CUfunc_st *f, unsigned bytes, sb_err
   SB_TRY(d->l, SB_CUDA, cuFuncSetAttribute, (f, SB_FUNCTION_MAX_DYNAMIC_SHARED, (int)bytes), e);
   return 0;
 }
-
-int sb_function_parameters(sb_device *d, struct CUfunc_st *f, size_t *sizes, int max) {
-  size_t offset;
-  int n = 0;
-  if (d->l->cuFuncGetParamInfo == NULL) return -1;
-  while (n < max && d->l->cuFuncGetParamInfo(f, (size_t)n, &offset, &sizes[n]) == 0) n++;
-  return n;
-}

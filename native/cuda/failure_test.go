@@ -47,6 +47,48 @@ func TestPrepareListsEveryProblem(t *testing.T) {
 	}
 }
 
+func TestLaunchGeometry(t *testing.T) {
+	d := openFake(t)
+	_, resolve := arena(t, d, 4096)
+	one := [3]uint32{1, 1, 1}
+	for _, c := range []struct {
+		name        string
+		grid, block [3]uint32
+		want        string // "" if it is fine
+	}{
+		{"largest grid", [3]uint32{1<<31 - 1, 65535, 65535}, one, ""},
+		{"wide grid", [3]uint32{1 << 31, 1, 1}, one, "grid [2147483648 1 1]; a GPU takes at most [2147483647 65535 65535]"},
+		{"high grid", [3]uint32{1, 65536, 1}, one, "grid [1 65536 1]"},
+		{"deep grid", [3]uint32{1, 1, 65536}, one, "grid [1 1 65536]"},
+		{"no grid", [3]uint32{1, 1, 0}, one, "none may be 0"},
+		{"wide block", one, [3]uint32{1024, 1, 1}, ""},
+		{"high block", one, [3]uint32{1, 1024, 1}, ""},
+		{"deep block", one, [3]uint32{16, 1, 64}, ""},
+		{"no block", one, [3]uint32{1, 0, 1}, "none may be 0"},
+		{"too wide block", one, [3]uint32{1025, 1, 1}, "block [1025 1 1]; a GPU takes at most [1024 1024 64]"},
+		{"too high block", one, [3]uint32{1, 1025, 1}, "block [1 1025 1]"},
+		{"too deep block", one, [3]uint32{1, 1, 65}, "block [1 1 65]"},
+		{"too many threads", one, [3]uint32{33, 32, 1}, "block [33 32 1] has 1056 threads; a GPU takes at most 1024"},
+		{"many more threads", one, [3]uint32{1024, 1024, 64}, "67108864 threads"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := saxpy()
+			k.Grid, k.Block = c.grid, c.block
+			p, err := d.Prepare([]device.Command{k}, resolve, device.Options{})
+			if c.want != "" {
+				mustHave(t, err, "commands[0]: BAD_COMMAND: kernel saxpy: ", c.want)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestKernelsThatDoNotCompile(t *testing.T) {
 	d := openFake(t)
 	_, resolve := arena(t, d, 4096)
@@ -60,7 +102,7 @@ func TestBadLaunchNamesTheCommand(t *testing.T) {
 	d := openFake(t)
 	_, resolve := arena(t, d, 4096)
 	huge := saxpy()
-	huge.Block[0] = 4096
+	huge.Block[0] = 512 // a block that GPUs can launch, but not with this kernel
 	p := prepare(t, d, resolve, device.Options{}, saxpy(), huge)
 	err := p.Run(0, 2)
 	mustHave(t, err, "commands[1]: LAUNCH_FAILED: kernel saxpy: driver: cuLaunchKernel: CUDA_ERROR_INVALID_VALUE (1)")

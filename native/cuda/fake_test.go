@@ -11,6 +11,19 @@ import (
 	"samebits/native/device"
 )
 
+// needSource skips a test of a compiled test binary that runs where the package's source is not, or a tool is not.
+func needSource(t *testing.T, tools ...string) {
+	t.Helper()
+	if !isFile("symbols.h") {
+		t.Skip("this test reads files of native/cuda; run it in that folder")
+	}
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("this test runs %s: %v", tool, err)
+		}
+	}
+}
+
 // buildFake compiles testdata/fake once.
 var buildFake = sync.OnceValues(func() ([]byte, error) {
 	folder, err := os.MkdirTemp("", "samebits-fake")
@@ -20,7 +33,7 @@ var buildFake = sync.OnceValues(func() ([]byte, error) {
 	defer os.RemoveAll(folder)
 	out := filepath.Join(folder, "fake.so")
 	text, err := exec.Command("gcc", "-shared", "-fPIC", "-D_GNU_SOURCE", "-std=gnu11", "-O1", "-o", out,
-		"testdata/fake/driver.c", "testdata/fake/math.c").CombinedOutput()
+		"testdata/fake/driver.c", "testdata/fake/math.c", "testdata/fake/nvrtc.c").CombinedOutput()
 	if err != nil {
 		return nil, &exec.Error{Name: string(text), Err: err}
 	}
@@ -42,6 +55,7 @@ func fakeKernels(file string) (string, map[string]string, error) {
 // its own.
 func fakeOptions(t *testing.T) Options {
 	t.Helper()
+	needSource(t, "gcc")
 	image, err := buildFake()
 	if err != nil {
 		t.Fatal(err)

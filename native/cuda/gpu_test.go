@@ -37,6 +37,7 @@ extern "C" __global__ void shared(float *y, int n) {
   __syncthreads();
   if (threadIdx.x == 0) y[0] = s[n - 1];
 }
+extern "C" __global__ void __launch_bounds__(64) bounded(float *y) { *y = 1; }
 extern "C" __global__ void trap(float *y) { *(volatile float *)8 = *y; }
 `
 
@@ -199,12 +200,12 @@ func TestGPUMemory(t *testing.T) {
 func TestGPUBadLaunch(t *testing.T) {
 	d := openGPU(t)
 	_, resolve := arena(t, d, 4<<20)
-	bad := gpuSaxpy(10)
-	bad.Block[0] = 2048
+	// A block that GPUs can launch, but not with this kernel.
+	bad := &device.Kernel{File: "test", Entry: "bounded", Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{128, 1, 1}, Args: []any{at(0)}}
 	p := prepare(t, d, resolve, device.Options{}, gpuSaxpy(10), bad)
-	mustHave(t, p.Run(0, 2), "commands[1]: LAUNCH_FAILED: kernel saxpy: driver: cuLaunchKernel: CUDA_ERROR_INVALID_VALUE")
+	mustHave(t, p.Run(0, 2), "commands[1]: LAUNCH_FAILED: kernel bounded: driver: cuLaunchKernel: CUDA_ERROR_")
 	_, err := p.Capture()
-	mustHave(t, err, "commands[1]: CAPTURE_FAILED: kernel saxpy")
+	mustHave(t, err, "commands[1]: CAPTURE_FAILED: kernel bounded")
 	finish(t, p, 1)
 	short := gpuSaxpy(10)
 	short.Args = short.Args[:3]

@@ -145,7 +145,7 @@ func TestLaneFailures(t *testing.T) {
 	expect(t, m, 1536, floats(8, 8, 8, 8))
 
 	list, schedule = diamond()
-	list[3].(*device.Kernel).Block[0] = 4096
+	list[3].(*device.Kernel).Block[0] = 512
 	p = prepare(t, d, resolve, device.Options{Schedule: schedule}, list...)
 	mustHave(t, p.Run(0, len(list)), "commands[3]: LAUNCH_FAILED: kernel saxpy")
 	_, err = p.Capture()

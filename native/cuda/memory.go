@@ -137,10 +137,10 @@ func (m *memory) Fill(offset, bytes int64, b byte) error {
 	return nil
 }
 
-// Free gives the block back. A second call does nothing.
+// Free gives the block back. A second call is refused: its caller has lost track of what it holds.
 func (m *memory) Free() error {
 	if m.freed.Swap(true) {
-		return nil
+		return fmt.Errorf("%s: free memory that was freed", m.d.Name())
 	}
 	m.d.inUse.Add(-m.bytes)
 	m.d.blocks.Add(-1)

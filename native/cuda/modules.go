@@ -16,16 +16,17 @@ import (
 
 // module is a kernel file on the device.
 type module struct {
-	file      string
-	c         *C.struct_CUmod_st
-	functions map[string]*function // by entry
+	file       string
+	c          *C.struct_CUmod_st
+	parameters map[string][]parameter // by entry
+	functions  map[string]*function   // by entry
 }
 
 // function is an entry that is ready to launch.
 type function struct {
-	c      *C.struct_CUfunc_st
-	sizes  []int // of its parameters in bytes; nil if the driver cannot tell
-	shared uint32
+	c          *C.struct_CUfunc_st
+	parameters []parameter
+	shared     uint32
 }
 
 // staticShared is the dynamic shared memory that a kernel may have without asking.
@@ -44,7 +45,11 @@ func (d *Device) ensureModules(files []string) error {
 		return err
 	}
 	for file, cubin := range cubins {
-		m := &module{file: file, functions: map[string]*function{}}
+		taken, err := parameters(cubin)
+		if err != nil {
+			return fmt.Errorf("load kernels of %s.cu: %w", file, err)
+		}
+		m := &module{file: file, parameters: taken, functions: map[string]*function{}}
 		image := C.CBytes(cubin)
 		var e C.sb_error
 		status := C.sb_module_load(d.c, image, &m.c, &e)
@@ -63,7 +68,11 @@ func (d *Device) function(file, entry string) (*function, error) {
 	if f := m.functions[entry]; f != nil {
 		return f, nil
 	}
-	f := &function{}
+	taken, ok := m.parameters[entry]
+	if !ok {
+		return nil, diag.New("UNKNOWN_KERNEL", "", "%s.cu has no entry %s", file, entry)
+	}
+	f := &function{parameters: taken}
 	name := C.CString(entry)
 	defer C.free(unsafe.Pointer(name))
 	var e C.sb_error
@@ -73,13 +82,6 @@ func (d *Device) function(file, entry string) (*function, error) {
 			return nil, err
 		}
 		return nil, diag.New("UNKNOWN_KERNEL", "", "%s.cu has no entry %s: %v", file, entry, err)
-	}
-	var sizes [256]C.size_t
-	if n := C.sb_function_parameters(d.c, f.c, &sizes[0], C.int(len(sizes))); n >= 0 {
-		f.sizes = make([]int, n)
-		for i := range f.sizes {
-			f.sizes[i] = int(sizes[i])
-		}
 	}
 	m.functions[entry] = f
 	return f, nil
@@ -107,13 +109,43 @@ func (f *function) arguments(k *device.Kernel, resolve func(device.Pointer) (uin
 		if err != nil {
 			return nil, fmt.Errorf("argument %d: %w", i, err)
 		}
-		if f.sizes != nil && i < len(f.sizes) && f.sizes[i] != size {
-			return nil, fmt.Errorf("argument %d has %d bytes (%T), the kernel wants %d", i, size, a, f.sizes[i])
+		if i < len(f.parameters) && f.parameters[i].bytes != size {
+			return nil, fmt.Errorf("argument %d has %d bytes (%T), the kernel wants %d", i, size, a, f.parameters[i].bytes)
 		}
 		values[i] = C.uint64_t(bits)
 	}
-	if f.sizes != nil && len(f.sizes) != len(k.Args) {
-		return nil, fmt.Errorf("%d arguments, the kernel wants %d", len(k.Args), len(f.sizes))
+	if len(f.parameters) != len(k.Args) {
+		return nil, fmt.Errorf("%d arguments, the kernel wants %d", len(k.Args), len(f.parameters))
 	}
 	return values, nil
+}
+
+// What every GPU since compute capability 3.0 can launch. A kernel that needs many registers may allow less.
+var (
+	maxGrid  = [3]uint32{1<<31 - 1, 65535, 65535}
+	maxBlock = [3]uint32{1024, 1024, 64}
+)
+
+const maxThreads = 1024 // of a block
+
+// geometry gives a launch's grid and block, which no GPU would refuse.
+func geometry(k *device.Kernel) (grid, block [3]C.uint, err error) {
+	threads := uint64(1)
+	for i := range 3 {
+		if k.Grid[i] == 0 || k.Block[i] == 0 {
+			return grid, block, fmt.Errorf("grid %v and block %v; none may be 0", k.Grid, k.Block)
+		}
+		if k.Grid[i] > maxGrid[i] {
+			return grid, block, fmt.Errorf("grid %v; a GPU takes at most %v", k.Grid, maxGrid)
+		}
+		if k.Block[i] > maxBlock[i] {
+			return grid, block, fmt.Errorf("block %v; a GPU takes at most %v", k.Block, maxBlock)
+		}
+		threads *= uint64(k.Block[i])
+		grid[i], block[i] = C.uint(k.Grid[i]), C.uint(k.Block[i])
+	}
+	if threads > maxThreads {
+		return grid, block, fmt.Errorf("block %v has %d threads; a GPU takes at most %d", k.Block, threads, maxThreads)
+	}
+	return grid, block, nil
 }

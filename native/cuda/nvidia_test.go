@@ -148,6 +148,7 @@ func TestFusedMultiplyAddIsOff(t *testing.T) {
 
 // TestPrototypesAreNvidias compiles our prototypes and constants against the real headers.
 func TestPrototypesAreNvidias(t *testing.T) {
+	needSource(t, "gcc")
 	o := nvidiaOptions(t)
 	found, _ := Locate(o.Folders)
 	site := filepath.Dir(filepath.Dir(filepath.Dir(found.Include)))

@@ -189,15 +189,12 @@ func (w *preparation) kernel(i int, k *device.Kernel) error {
 	if err != nil {
 		return err
 	}
+	grid, block, err := geometry(k)
+	if err != nil {
+		return err
+	}
 	if err := w.d.allowShared(f, k.Shared); err != nil {
 		return fmt.Errorf("%d bytes of dynamic shared memory: %w", k.Shared, err)
-	}
-	var grid, block [3]C.uint
-	for j := range 3 {
-		if k.Grid[j] == 0 || k.Block[j] == 0 {
-			return fmt.Errorf("grid %v and block %v; none may be 0", k.Grid, k.Block)
-		}
-		grid[j], block[j] = C.uint(k.Grid[j]), C.uint(k.Block[j])
 	}
 	C.sb_list_kernel(w.p.list, C.int(i), f.c, &grid[0], &block[0], C.uint(k.Shared), C.int(len(values)),
 		unsafe.SliceData(values))

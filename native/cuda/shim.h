@@ -60,8 +60,6 @@ int sb_module_unload(sb_device *d, struct CUmod_st *module, sb_error *e);
 // sb_function finds an entry and loads it now, not at its first launch, which may be in a capture.
 int sb_function(sb_device *d, struct CUmod_st *module, const char *entry, struct CUfunc_st **f, sb_error *e);
 int sb_function_shared(sb_device *d, struct CUfunc_st *f, unsigned bytes, sb_error *e);
-// sb_function_parameters gives the sizes of at most max parameters and their number, or -1 if the driver cannot tell.
-int sb_function_parameters(sb_device *d, struct CUfunc_st *f, size_t *sizes, int max);
 
 // nvrtc.c: text to cubin. Both results are the caller's to free; the log is there on failure too.
 typedef struct sb_compilation {

@@ -85,10 +85,8 @@ enum {
   X(unsigned, cuGraphDestroy, (struct CUgraph_st *))                                                                 \
   X(unsigned, cuGraphExecDestroy, (struct CUgraphExec_st *))
 
-// Of drivers since 12.4: loads a kernel before its first launch, and tells the sizes of its parameters.
-#define SB_CUDA_OPTIONAL(X)                     \
-  X(unsigned, cuFuncLoad, (struct CUfunc_st *)) \
-  X(unsigned, cuFuncGetParamInfo, (struct CUfunc_st *, size_t, size_t *, size_t *))
+// Of drivers since 12.4: loads a kernel before its first launch.
+#define SB_CUDA_OPTIONAL(X) X(unsigned, cuFuncLoad, (struct CUfunc_st *))
 
 #define SB_NVRTC_SYMBOLS(X)                                                                               \
   X(unsigned, nvrtcVersion, (int *, int *))                                                               \
@@ -190,47 +188,46 @@ enum {
   SB_BATCHNORM_OPS_BN = 0,
 };
 
-#define SB_CUDNN_SYMBOLS(X)                                                                                      \
-  X(size_t, cudnnGetVersion, (void))                                                                             \
-  X(const char *, cudnnGetErrorString, (unsigned))                                                               \
-  X(void, cudnnGetLastErrorString, (char *, size_t))                                                             \
-  X(unsigned, cudnnCreate, (struct cudnnContext **))                                                             \
-  X(unsigned, cudnnDestroy, (struct cudnnContext *))                                                             \
-  X(unsigned, cudnnSetStream, (struct cudnnContext *, struct CUstream_st *))                                     \
-  X(unsigned, cudnnBackendCreateDescriptor, (unsigned, void **))                                                 \
-  X(unsigned, cudnnBackendDestroyDescriptor, (void *))                                                           \
-  X(unsigned, cudnnBackendFinalize, (void *))                                                                    \
-  X(unsigned, cudnnBackendSetAttribute, (void *, unsigned, unsigned, int64_t, const void *))                     \
-  X(unsigned, cudnnBackendGetAttribute, (void *const, unsigned, unsigned, int64_t, int64_t *, void *))           \
-  X(unsigned, cudnnBackendExecute, (struct cudnnContext *, void *, void *))                                      \
-  X(unsigned, cudnnCreateTensorDescriptor, (struct cudnnTensorStruct **))                                        \
-  X(unsigned, cudnnDestroyTensorDescriptor, (struct cudnnTensorStruct *))                                        \
-  X(unsigned, cudnnSetTensorNdDescriptor, (struct cudnnTensorStruct *, unsigned, int, const int *, const int *)) \
-  X(unsigned, cudnnBatchNormalizationForwardInference,                                                           \
-    (struct cudnnContext *, unsigned, const void *, const void *, struct cudnnTensorStruct *const, const void *, \
-     struct cudnnTensorStruct *const, void *, struct cudnnTensorStruct *const, const void *, const void *,       \
-     const void *, const void *, double))                                                                        \
-  X(unsigned, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,                                          \
-    (struct cudnnContext *, unsigned, unsigned, struct cudnnTensorStruct *, struct cudnnTensorStruct *,          \
-     struct cudnnTensorStruct *, struct cudnnTensorStruct *, struct cudnnActivationStruct *, size_t *))          \
-  X(unsigned, cudnnGetBatchNormalizationBackwardExWorkspaceSize,                                                 \
-    (struct cudnnContext *, unsigned, unsigned, struct cudnnTensorStruct *, struct cudnnTensorStruct *,          \
-     struct cudnnTensorStruct *, struct cudnnTensorStruct *, struct cudnnTensorStruct *,                         \
-     struct cudnnTensorStruct *, struct cudnnActivationStruct *, size_t *))                                      \
-  X(unsigned, cudnnGetBatchNormalizationTrainingExReserveSpaceSize,                                              \
-    (struct cudnnContext *, unsigned, unsigned, struct cudnnActivationStruct *, struct cudnnTensorStruct *,      \
-     size_t *))                                                                                                  \
-  X(unsigned, cudnnBatchNormalizationForwardTrainingEx,                                                          \
-    (struct cudnnContext *, unsigned, unsigned, const void *, const void *, struct cudnnTensorStruct *,          \
-     const void *, struct cudnnTensorStruct *, const void *, struct cudnnTensorStruct *, void *,                 \
-     struct cudnnTensorStruct *, const void *, const void *, double, void *, void *, double, void *, void *,     \
-     struct cudnnActivationStruct *, void *, size_t, void *, size_t))                                            \
-  X(unsigned, cudnnBatchNormalizationBackwardEx,                                                                 \
-    (struct cudnnContext *, unsigned, unsigned, const void *, const void *, const void *, const void *,          \
-     struct cudnnTensorStruct *, const void *, struct cudnnTensorStruct *, const void *,                         \
-     struct cudnnTensorStruct *, const void *, struct cudnnTensorStruct *, void *, struct cudnnTensorStruct *,   \
-     void *, struct cudnnTensorStruct *, const void *, const void *, void *, void *, double, const void *,       \
-     const void *, struct cudnnActivationStruct *, void *, size_t, void *, size_t))
+#define SB_CUDNN_SYMBOLS(X)                                                                                            \
+  X(size_t, cudnnGetVersion, (void))                                                                                   \
+  X(const char *, cudnnGetErrorString, (unsigned))                                                                     \
+  X(void, cudnnGetLastErrorString, (char *, size_t))                                                                   \
+  X(unsigned, cudnnCreate, (struct cudnnContext **))                                                                   \
+  X(unsigned, cudnnDestroy, (struct cudnnContext *))                                                                   \
+  X(unsigned, cudnnSetStream, (struct cudnnContext *, struct CUstream_st *))                                           \
+  X(unsigned, cudnnBackendCreateDescriptor, (unsigned, void **))                                                       \
+  X(unsigned, cudnnBackendDestroyDescriptor, (void *))                                                                 \
+  X(unsigned, cudnnBackendFinalize, (void *))                                                                          \
+  X(unsigned, cudnnBackendSetAttribute, (void *, unsigned, unsigned, int64_t, const void *))                           \
+  X(unsigned, cudnnBackendGetAttribute, (void *const, unsigned, unsigned, int64_t, int64_t *, void *))                 \
+  X(unsigned, cudnnBackendExecute, (struct cudnnContext *, void *, void *))                                            \
+  X(unsigned, cudnnCreateTensorDescriptor, (struct cudnnTensorStruct **))                                              \
+  X(unsigned, cudnnDestroyTensorDescriptor, (struct cudnnTensorStruct *))                                              \
+  X(unsigned, cudnnSetTensorNdDescriptor, (struct cudnnTensorStruct *, unsigned, int, const int *, const int *))       \
+  X(unsigned, cudnnBatchNormalizationForwardInference,                                                                 \
+    (struct cudnnContext *, unsigned, const void *, const void *, struct cudnnTensorStruct *const, const void *,       \
+     struct cudnnTensorStruct *const, void *, struct cudnnTensorStruct *const, const void *, const void *,             \
+     const void *, const void *, double))                                                                              \
+  X(unsigned, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,                                                \
+    (struct cudnnContext *, unsigned, unsigned, struct cudnnTensorStruct *, struct cudnnTensorStruct *,                \
+     struct cudnnTensorStruct *, struct cudnnTensorStruct *, struct cudnnActivationStruct *, size_t *))                \
+  X(unsigned, cudnnGetBatchNormalizationBackwardExWorkspaceSize,                                                       \
+    (struct cudnnContext *, unsigned, unsigned, struct cudnnTensorStruct *, struct cudnnTensorStruct *,                \
+     struct cudnnTensorStruct *, struct cudnnTensorStruct *, struct cudnnTensorStruct *, struct cudnnTensorStruct *,   \
+     struct cudnnActivationStruct *, size_t *))                                                                        \
+  X(unsigned, cudnnGetBatchNormalizationTrainingExReserveSpaceSize,                                                    \
+    (struct cudnnContext *, unsigned, unsigned, struct cudnnActivationStruct *, struct cudnnTensorStruct *, size_t *)) \
+  X(unsigned, cudnnBatchNormalizationForwardTrainingEx,                                                                \
+    (struct cudnnContext *, unsigned, unsigned, const void *, const void *, struct cudnnTensorStruct *, const void *,  \
+     struct cudnnTensorStruct *, const void *, struct cudnnTensorStruct *, void *, struct cudnnTensorStruct *,         \
+     const void *, const void *, double, void *, void *, double, void *, void *, struct cudnnActivationStruct *,       \
+     void *, size_t, void *, size_t))                                                                                  \
+  X(unsigned, cudnnBatchNormalizationBackwardEx,                                                                       \
+    (struct cudnnContext *, unsigned, unsigned, const void *, const void *, const void *, const void *,                \
+     struct cudnnTensorStruct *, const void *, struct cudnnTensorStruct *, const void *, struct cudnnTensorStruct *,   \
+     const void *, struct cudnnTensorStruct *, void *, struct cudnnTensorStruct *, void *, struct cudnnTensorStruct *, \
+     const void *, const void *, void *, void *, double, const void *, const void *, struct cudnnActivationStruct *,   \
+     void *, size_t, void *, size_t))
 
 // Constants of cuBLAS and cuBLASLt.
 enum {
@@ -298,7 +295,7 @@ typedef void *sb_matrix_layout;
      const float *, float *, int))                                                                                     \
   X(unsigned, cublasGemmEx,                                                                                            \
     (struct cublasContext *, unsigned, unsigned, int, int, int, const void *, const void *, unsigned, int,             \
-     const void *, unsigned, int, const void *, void *, unsigned, int, unsigned, unsigned))                            \
+     const void *, unsigned, int, const void *, void *, unsigned, int, unsigned, int))                                 \
   X(unsigned, cublasGetProperty, (unsigned, int *))                                                                    \
   X(const char *, cublasGetStatusName, (unsigned))
 

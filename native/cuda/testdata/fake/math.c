@@ -153,10 +153,11 @@ unsigned cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
     struct cudnnTensorStruct *y, struct cudnnTensorStruct *c, struct cudnnActivationStruct *a, size_t *n) {
   return (void)h, (void)mode, (void)ops, (void)x, (void)z, (void)y, (void)c, (void)a, *n = 1000, 0;
 }
-unsigned cudnnGetBatchNormalizationBackwardExWorkspaceSize(
-    struct cudnnContext *h, unsigned mode, unsigned ops, struct cudnnTensorStruct *x, struct cudnnTensorStruct *y,
-    struct cudnnTensorStruct *dy, struct cudnnTensorStruct *dz, struct cudnnTensorStruct *dx,
-    struct cudnnTensorStruct *c, struct cudnnActivationStruct *a, size_t *n) {
+unsigned cudnnGetBatchNormalizationBackwardExWorkspaceSize(struct cudnnContext *h, unsigned mode, unsigned ops,
+                                                           struct cudnnTensorStruct *x, struct cudnnTensorStruct *y,
+                                                           struct cudnnTensorStruct *dy, struct cudnnTensorStruct *dz,
+                                                           struct cudnnTensorStruct *dx, struct cudnnTensorStruct *c,
+                                                           struct cudnnActivationStruct *a, size_t *n) {
   (void)h, (void)mode, (void)ops, (void)x, (void)y, (void)dy, (void)dz, (void)dx, (void)c, (void)a;
   return *n = 2000, 0;
 }
@@ -166,12 +167,14 @@ unsigned cudnnGetBatchNormalizationTrainingExReserveSpaceSize(struct cudnnContex
   (void)h, (void)ops, (void)a, (void)x;
   return *n = mode == SB_BATCHNORM_SPATIAL_PERSISTENT ? 64 : 16, 0;
 }
-unsigned cudnnBatchNormalizationForwardTrainingEx(
-    struct cudnnContext *h, unsigned mode, unsigned ops, const void *alpha, const void *beta,
-    struct cudnnTensorStruct *xt, const void *x, struct cudnnTensorStruct *zt, const void *z,
-    struct cudnnTensorStruct *yt, void *y, struct cudnnTensorStruct *ct, const void *scale, const void *bias,
-    double momentum, void *mean, void *variance, double epsilon, void *save_mean, void *save_invstd,
-    struct cudnnActivationStruct *a, void *workspace, size_t workspace_bytes, void *reserve, size_t reserve_bytes) {
+unsigned cudnnBatchNormalizationForwardTrainingEx(struct cudnnContext *h, unsigned mode, unsigned ops,
+                                                  const void *alpha, const void *beta, struct cudnnTensorStruct *xt,
+                                                  const void *x, struct cudnnTensorStruct *zt, const void *z,
+                                                  struct cudnnTensorStruct *yt, void *y, struct cudnnTensorStruct *ct,
+                                                  const void *scale, const void *bias, double momentum, void *mean,
+                                                  void *variance, double epsilon, void *save_mean, void *save_invstd,
+                                                  struct cudnnActivationStruct *a, void *workspace,
+                                                  size_t workspace_bytes, void *reserve, size_t reserve_bytes) {
   FILE *f = record();
   int given = x && y && ct && scale && bias && mean && variance && save_mean && save_invstd && !z && !zt && !a;
   if (f != NULL) {
@@ -183,13 +186,15 @@ unsigned cudnnBatchNormalizationForwardTrainingEx(
   }
   return enqueue(h->stream, (op){run_nothing, {0}}) ? 5000 : 0;
 }
-unsigned cudnnBatchNormalizationBackwardEx(
-    struct cudnnContext *h, unsigned mode, unsigned ops, const void *alpha, const void *beta, const void *alpha_param,
-    const void *beta_param, struct cudnnTensorStruct *xt, const void *x, struct cudnnTensorStruct *yt, const void *y,
-    struct cudnnTensorStruct *dyt, const void *dy, struct cudnnTensorStruct *dzt, void *dz,
-    struct cudnnTensorStruct *dxt, void *dx, struct cudnnTensorStruct *ct, const void *scale, const void *bias,
-    void *dscale, void *dbias, double epsilon, const void *mean, const void *invstd, struct cudnnActivationStruct *a,
-    void *workspace, size_t workspace_bytes, void *reserve, size_t reserve_bytes) {
+unsigned cudnnBatchNormalizationBackwardEx(struct cudnnContext *h, unsigned mode, unsigned ops, const void *alpha,
+                                           const void *beta, const void *alpha_param, const void *beta_param,
+                                           struct cudnnTensorStruct *xt, const void *x, struct cudnnTensorStruct *yt,
+                                           const void *y, struct cudnnTensorStruct *dyt, const void *dy,
+                                           struct cudnnTensorStruct *dzt, void *dz, struct cudnnTensorStruct *dxt,
+                                           void *dx, struct cudnnTensorStruct *ct, const void *scale, const void *bias,
+                                           void *dscale, void *dbias, double epsilon, const void *mean,
+                                           const void *invstd, struct cudnnActivationStruct *a, void *workspace,
+                                           size_t workspace_bytes, void *reserve, size_t reserve_bytes) {
   FILE *f = record();
   int given = x && dy && dx && ct && scale && dscale && dbias && mean && invstd;
   int absent = !yt && !y && !dzt && !dz && !bias && !a;
@@ -239,10 +244,10 @@ unsigned cublasSgemm_v2(struct cublasContext *h, unsigned ta, unsigned tb, int m
 }
 unsigned cublasGemmEx(struct cublasContext *h, unsigned ta, unsigned tb, int m, int n, int k, const void *alpha,
                       const void *a, unsigned at, int lda, const void *b, unsigned bt, int ldb, const void *beta,
-                      void *c, unsigned ct, int ldc, unsigned compute, unsigned algo) {
+                      void *c, unsigned ct, int ldc, unsigned compute, int algo) {
   char name[64];
   (void)a, (void)b, (void)c;
-  snprintf(name, sizeof name, "gemm of %u %u %u compute %u algo %u", at, bt, ct, compute, algo);
+  snprintf(name, sizeof name, "gemm of %u %u %u compute %u algo %d", at, bt, ct, compute, algo);
   return record_gemm(h, name, ta, tb, (int[]){m, n, k, lda, ldb, ldc}, alpha, beta);
 }
 unsigned cublasGetProperty(unsigned which, int *v) { return *v = which == 0 ? 13 : which == 1 ? 1 : 0, 0; }
