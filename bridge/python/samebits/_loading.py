@@ -1,0 +1,116 @@
+"""What load and load_trainer share: files, options, what a loaded recording says of itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Union
+
+import numpy as np
+
+from ._arrays import TensorSpec, specs
+from ._calls import Handle, run
+from ._errors import ClosedError
+
+Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
+GraphMode = Union[bool, Literal["auto"]]
+
+RECORDING_FILE = "recording.pb"
+WEIGHTS_FILE = "weights.safetensors"
+
+
+def sources(recording: Source, weights: Source | None) -> tuple[Source, Source]:
+    """Find the two files. A folder that `parity record` wrote has both."""
+    if isinstance(recording, (str, os.PathLike)) and Path(recording).is_dir():
+        folder = Path(recording)
+        return folder / RECORDING_FILE, folder / WEIGHTS_FILE if weights is None else weights
+    if weights is None:
+        raise TypeError("weights are needed beside a recording that is no folder")
+    return recording, weights
+
+
+class Bytes:
+    """A file's content, or the bytes that were given, as an address and a length."""
+
+    def __init__(self, source: Source) -> None:
+        data = Path(source).read_bytes() if isinstance(source, (str, os.PathLike)) else source
+        self.data = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
+        self.span = (self.data.ctypes.data, self.data.nbytes)
+
+
+def device_name(device: Any) -> str:
+    """Give the engine's name of a device: torch's cpu is its host, and cuda is torch's current GPU."""
+    name = str(device)
+    if name == "cpu":
+        return "host"
+    if name == "cuda":
+        torch = sys.modules.get("torch")
+        return f"cuda:{torch.cuda.current_device() if torch is not None and torch.cuda.is_initialized() else 0}"
+    return name
+
+
+def torch_folders() -> list[str]:
+    """List the folders of the CUDA libraries that the torch of this interpreter brings, without importing it."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return []
+    site = Path(spec.origin).parent.parent
+    folders = [*sorted((site / "nvidia").glob("*/lib")), site / "torch" / "lib"]
+    return [str(folder) for folder in folders if folder.is_dir()]
+
+
+def graph_mode(cuda_graph: GraphMode) -> str:
+    """Give the engine's word for cuda_graph."""
+    if cuda_graph == "auto":
+        return "auto"
+    if isinstance(cuda_graph, bool):
+        return "on" if cuda_graph else "off"
+    raise TypeError(f"cuda_graph is True, False or 'auto', not {cuda_graph!r}")
+
+
+class Loaded:
+    """A recording that the engine holds. The base of Model and Trainer, which `load` and `load_trainer` make."""
+
+    _what = "model"
+
+    def __init__(self, handle: Handle, described: Mapping[str, Any]) -> None:
+        """Use `samebits.load` or `samebits.load_trainer` instead."""
+        self._handle = handle
+        self.family: str = described["family"]
+        self.size: str = described["size"]
+        self.task: str = described["task"]
+        self.mode: str = described["mode"]
+        self.precision: str = described["precision"]
+        self.profile: str = described["profile"]
+        self.imgsz: int = described["imgsz"]
+        self.batch: int = described["batch"]
+        self.digest: str = described["digest"]
+        self.device: str = described["device"]
+        self.environment: dict[str, str] = described["environment"]
+        self.peak_bytes: int = described["peak_bytes"]
+        self.inputs: tuple[TensorSpec, ...] = specs(described["inputs"])
+        self.outputs: tuple[TensorSpec, ...] = specs(described["outputs"])
+
+    @property
+    def closed(self) -> bool:
+        """Whether close was called."""
+        return self._handle.closed
+
+    def close(self) -> None:
+        """Free the device's memory, once a call that runs in another thread is done. A second call does nothing."""
+        self._handle.close()
+
+    def _call(self, name: str, *arguments: int | str) -> dict[str, Any]:
+        """Run a job of the engine on what this object holds."""
+        if self._handle.closed:
+            raise ClosedError(f"the {self._what} {self.family}-{self.size} is closed")
+        return run(name, self._handle.number, *arguments)
+
+    def __repr__(self) -> str:
+        state = ", closed" if self.closed else ""
+        inputs = ", ".join(map(str, self.inputs))
+        name = type(self).__name__
+        return f"<samebits.{name} {self.family}-{self.size} {self.task} {self.precision} on {self.device}: {inputs}{state}>"

@@ -1,0 +1,1 @@
+"""The extension that gopy makes of the Go package samebits/bridge/python. Only samebits._calls imports it."""

@@ -1,0 +1,154 @@
+"""Prediction: load a recording, call it on arrays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from ._arrays import Array, Kind, TensorSpec, over
+from ._calls import Handle, View, run
+from ._errors import InputError, Problem
+from ._graphs import Graphed
+from ._loading import Bytes, GraphMode, Source, device_name, graph_mode, sources, torch_folders
+from ._steps import Inputs, Outputs, current_stream
+
+if TYPE_CHECKING:
+    import torch
+
+
+def load(recording: Source, weights: Source | None = None, *, device: Any = "host", cuda_graph: GraphMode = False) -> Model:
+    """Load a recording of mode ``predict`` with its weights.
+
+    Args:
+        recording: path of the recording, or its bytes, or the folder that ``parity record`` wrote.
+        weights: path or bytes of the safetensors file; of a folder, its own by default.
+        device: ``host`` (the CPU), ``cuda:N``, or a torch.device.
+        cuda_graph: ``True`` captures the step when it first runs and replays it from then on; ``"auto"`` does so when it
+            runs the third time, and goes on eagerly with a warning if it cannot be captured.
+
+    Raises:
+        OSError: a file cannot be read.
+        RecordingError, WeightsError: what is in it is unsound; `problems` lists everything.
+        UnsupportedError: the engine lacks operations; `problems` lists all of them.
+        DeviceError, OutOfMemoryError: the device is missing, has no compiler, or no room.
+
+    On ``host``, kernels are compiled by the machine's C++ compiler when they are first used, and kept.
+
+    """
+    recording, weights = sources(recording, weights)
+    options = {"device": device_name(device), "graph": graph_mode(cuda_graph), "torch": torch_folders()}
+    recording_bytes, weights_bytes = Bytes(recording), Bytes(weights)
+    handle = Handle("model")
+    described = run("LoadModel", handle.number, *recording_bytes.span, *weights_bytes.span, json.dumps(options))
+    handle.loaded = True
+    return Model(handle, described)
+
+
+class Model(Graphed):
+    """A recording that is ready to run. `load` makes it, and ``with`` closes it.
+
+    It may be called from many threads; it runs one step at a time.
+
+    Attributes:
+        inputs, outputs: a `TensorSpec` for each tensor, in the recording's order.
+        family, size, task, precision, profile, imgsz, batch: what was recorded.
+        digest: the recording's BLAKE3, which names it.
+        device: ``host`` or ``cuda:N``. `environment` says more of it.
+        peak_bytes: the most device memory that it holds.
+
+    """
+
+    @overload
+    def predict(
+        self, *images: np.ndarray[Any, Any], out: Mapping[str, np.ndarray[Any, Any]] | None = None, copy: bool = True
+    ) -> dict[str, np.ndarray[Any, Any]]: ...
+    @overload
+    def predict(
+        self, *images: torch.Tensor, out: Mapping[str, torch.Tensor] | None = None, copy: bool = True
+    ) -> dict[str, torch.Tensor]: ...
+    @overload
+    def predict(
+        self, images: Mapping[str, Array], /, *, out: Mapping[str, Array] | None = None, copy: bool = True
+    ) -> dict[str, Any]: ...
+    def predict(self, *images: Any, out: Mapping[str, Any] | None = None, copy: bool = True) -> dict[str, Any]:
+        """Run one step and give its outputs by name.
+
+        Args:
+            images: the inputs in the order of `inputs`, or one mapping from their names. NumPy arrays give NumPy arrays,
+                torch tensors give tensors on the same device. They must have the recording's dtype and shape and be
+                contiguous: nothing is converted. Arrays of the host are read where they lie. Tensors on the model's
+                CUDA device never leave it; the step comes after what is on torch's current stream and before what is
+                put there next, and nothing waits.
+            out: arrays for some or all outputs, to be written and returned instead of new ones.
+            copy: ``False`` gives arrays that lie in the model's own memory. The next step overwrites them.
+
+        Raises:
+            DTypeError, ShapeError, StridesError: an array does not fit; InputError: several reasons, or another one.
+            ClosedError, ForkedError: the model cannot be used any longer, or not in this process.
+            DeviceError: the step failed.
+
+        """
+        given: Any = images[0] if len(images) == 1 and isinstance(images[0], Mapping) else images
+        inputs = Inputs(given, self.inputs, self.device)
+        if not copy:
+            return self._predict_in_place(inputs, out)
+        outputs = Outputs(self.outputs, inputs, out or {})
+        self._step(inputs, outputs.addresses)
+        return outputs.finish()
+
+    __call__ = predict
+
+    def _step(self, inputs: Inputs, outputs: list[int], in_place: bool = False) -> dict[str, Any]:
+        stream = current_stream(self.device) if inputs.on_device else 0
+        step = {
+            "inputs": inputs.addresses,
+            "outputs": outputs,
+            "on_device": inputs.on_device,
+            "stream": stream,
+            "view": in_place,
+        }
+        return self._call("Predict", json.dumps(step))
+
+    def _predict_in_place(self, inputs: Inputs, out: Mapping[str, Any] | None) -> dict[str, Any]:
+        if out:
+            problem = Problem("WRONG_ARGUMENT", "copy=False leaves outputs where they are, out= names other places", "out")
+            raise InputError(str(problem), [problem])
+        if not inputs.on_device and self.device != "host":
+            problem = Problem(
+                "WRONG_DEVICE", f"copy=False gives arrays on {self.device}, the inputs are not there", "inputs"
+            )
+            raise InputError(str(problem), [problem])
+        return self._arrays_over(self.outputs, self._step(inputs, [], in_place=True), inputs.kind)
+
+    def _arrays_over(self, wanted: tuple[TensorSpec, ...], result: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+        view = View(result["view"])
+        return {
+            spec.name: over(spec, address, view, kind, self.device)
+            for spec, address in zip(wanted, result["addresses"], strict=True)
+        }
+
+    def input_buffers(self, kind: Literal["numpy", "torch"] | None = None) -> dict[str, Any]:
+        """Give the memory that the model reads its inputs from, as arrays.
+
+        Write to them and pass them to `predict`: then nothing is copied at all. They stay the same for the model's life.
+        """
+        kind = kind or ("numpy" if self.device == "host" else "torch")
+        if kind == "numpy" and self.device != "host":
+            problem = Problem("WRONG_DEVICE", f"NumPy has no arrays on {self.device}", "inputs", "take torch tensors")
+            raise InputError(str(problem), [problem])
+        return self._arrays_over(self.inputs, self._call("ViewInputs"), kind)
+
+    def load_weights(self, weights: Source) -> None:
+        """Replace the weights, from the path or bytes of a safetensors file. A captured graph stays valid."""
+        data = Bytes(weights)
+        self._call("LoadWeights", *data.span)
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

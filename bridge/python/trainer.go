@@ -1,0 +1,288 @@
+package samebits
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"samebits/bridge/atomicfile"
+	"samebits/bridge/diag"
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/bridge/tensor/safetensors"
+	"samebits/native/device"
+	"samebits/native/engine"
+	"samebits/native/train"
+)
+
+// trainer is a run of training: recordings of one step at one or more shapes, and the state that they share.
+type trainer struct {
+	*train.Trainer
+	host     bool // its device is
+	mode     string
+	graphs   map[*train.Shape]*graph
+	launched *train.Shape // on a caller's stream, and nobody waited
+}
+
+// describedTrainer is what Python shows of a trainer.
+type describedTrainer struct {
+	described
+	Groups [][]string   `json:"groups"`
+	State  []placedSpec `json:"state"`
+	Steps  int64        `json:"steps"`
+}
+
+// LoadTrainer loads a recording of mode train and its weights into a reserved object: a job that gives a description.
+func LoadTrainer(ticket, number, recordingAt, recordingBytes, weightsAt, weightsBytes int64, options string) (result string, err error) {
+	defer finish(&err)
+	var o loadOptions
+	if err := fromJSON(options, &o); err != nil {
+		return "", err
+	}
+	recordingData, weightsData := copied(recordingAt, recordingBytes), copied(weightsAt, weightsBytes)
+	return run(ticket, func(*job) (string, error) {
+		r, weights, err := decode(recordingData, weightsData)
+		if err != nil {
+			return "", err
+		}
+		err = load(number, o.Device, o.Torch, func(d device.Device) (content, error) {
+			t, err := train.Open(d, r, weights, train.Options{})
+			if err != nil {
+				return nil, err
+			}
+			made := &trainer{Trainer: t, host: d.Name() == "host", mode: o.Graph, graphs: map[*train.Shape]*graph{}}
+			made.addGraph(t.Shapes()[0])
+			result = asJSON(made.describe(d, t.Shapes()[0]))
+			return made, nil
+		})
+		return result, err
+	})
+}
+
+// AddShape loads a recording of the same run at another shape of input: a job that gives a description.
+func AddShape(ticket, number, recordingAt, recordingBytes int64) (result string, err error) {
+	defer finish(&err)
+	data := copied(recordingAt, recordingBytes)
+	return run(ticket, func(*job) (string, error) {
+		r, err := recording.Decode(data)
+		if err != nil {
+			return "", as(codeRecording, err)
+		}
+		err = use(number, func(o *object, t *trainer) error {
+			if err := t.settle(); err != nil {
+				return err
+			}
+			s, err := t.Add(r)
+			if err != nil {
+				return as(codeDevice, err)
+			}
+			t.addGraph(s)
+			result = asJSON(t.describe(o.device, s))
+			return nil
+		})
+		return result, err
+	})
+}
+
+func (t *trainer) addGraph(s *train.Shape) { t.graphs[s] = &graph{mode: t.mode, lenient: true} }
+
+func (t *trainer) describe(d device.Device, s *train.Shape) describedTrainer {
+	out := describedTrainer{described: describe(s.Recording(), d, s.Model()), Groups: t.GroupNames(), Steps: t.Steps()}
+	for _, spec := range t.Trainer.State() {
+		out.State = append(out.State, placedSpec{spec.Name, spec.DType.String(), append([]int64{}, spec.Sizes...), tensor.ContiguousStrides(spec.Sizes)})
+	}
+	return out
+}
+
+// shape gives a recording by its number, in the order in which they were loaded.
+func (t *trainer) shape(i int) (*train.Shape, error) {
+	if i < 0 || i >= len(t.Shapes()) {
+		return nil, as(codeInternal, fmt.Errorf("no recording %d of %d", i, len(t.Shapes())))
+	}
+	return t.Shapes()[i], nil
+}
+
+// settle waits for what was launched for a caller's stream.
+func (t *trainer) settle() error {
+	if t.launched == nil {
+		return nil
+	}
+	m := t.launched.Model()
+	t.launched = nil
+	return as(codeDevice, m.Wait())
+}
+
+// stateCall is the argument of ReadState.
+type stateCall struct {
+	Names     []string `json:"names"`
+	Addresses []int64  `json:"addresses"`
+}
+
+// ReadState copies state into arrays of the host: a job.
+func ReadState(ticket, number int64, call string) (result string, err error) {
+	defer finish(&err)
+	var c stateCall
+	if err := fromJSON(call, &c); err != nil {
+		return "", err
+	}
+	return run(ticket, func(j *job) (string, error) {
+		return "{}", use(number, func(_ *object, t *trainer) error {
+			if err := t.settle(); err != nil {
+				return err
+			}
+			for i, name := range c.Names {
+				n := slices.IndexFunc(t.Trainer.State(), func(s tensor.Spec) bool { return s.Name == name })
+				if n < 0 || i >= len(c.Addresses) {
+					return as(codeInternal, fmt.Errorf("no state %q", name))
+				}
+				data := at(c.Addresses[i], t.Trainer.State()[n].Bytes())
+				if err := j.touch(func() error { return t.Trainer.ReadState(name, data) }); err != nil {
+					return as(codeDevice, err)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// SaveCheckpoint writes all state to a file that is there whole or not at all: a job that gives {"steps"}.
+func SaveCheckpoint(ticket, number int64, path string) (result string, err error) {
+	defer finish(&err)
+	return run(ticket, func(*job) (string, error) {
+		err := use(number, func(_ *object, t *trainer) error {
+			if err := t.settle(); err != nil {
+				return err
+			}
+			result = t.stepsJSON()
+			data, err := t.Checkpoint()
+			if err != nil {
+				return as(codeDevice, err)
+			}
+			return as(codeFile, atomicfile.WriteBytes(path, data))
+		})
+		return result, err
+	})
+}
+
+// RestoreCheckpoint sets all state from a checkpoint that lies in memory: a job that gives {"steps"}.
+func RestoreCheckpoint(ticket, number, checkpointAt, checkpointBytes int64) (result string, err error) {
+	defer finish(&err)
+	data := copied(checkpointAt, checkpointBytes)
+	return run(ticket, func(*job) (string, error) {
+		file, err := safetensors.Decode(data)
+		if err != nil {
+			return "", as(codeCheckpoint, err)
+		}
+		err = use(number, func(_ *object, t *trainer) error {
+			if err := t.settle(); err != nil {
+				return err
+			}
+			if err := t.Restore(file); err != nil {
+				if _, unsound := diag.Of(err); unsound {
+					return &coded{codeCheckpoint, err} // whatever its reasons mean elsewhere
+				}
+				return as(codeDevice, err)
+			}
+			result = t.stepsJSON()
+			return nil
+		})
+		return result, err
+	})
+}
+
+// SaveWeights writes the parameters and buffers, or their averages, as a weights file: a job.
+func SaveWeights(ticket, number int64, path string, average bool) (result string, err error) {
+	defer finish(&err)
+	return run(ticket, func(*job) (string, error) {
+		return "{}", use(number, func(_ *object, t *trainer) error {
+			if err := t.settle(); err != nil {
+				return err
+			}
+			tensors, err := t.weightTensors(average)
+			if err != nil {
+				return as(codeDevice, err)
+			}
+			return as(codeFile, safetensors.WriteFile(path, tensors, nil))
+		})
+	})
+}
+
+// weightTensors are the parameters and buffers under the names that a recording has for them. What has no average, such as
+// a counter, is as it is.
+func (t *trainer) weightTensors(average bool) ([]safetensors.Tensor, error) {
+	var out []safetensors.Tensor
+	for _, spec := range t.Trainer.State() {
+		kind, name, _ := strings.Cut(spec.Name, ".")
+		if kind != "param" && kind != "buffer" {
+			continue
+		}
+		from := spec.Name
+		if averaged := "ema." + name; average && slices.ContainsFunc(t.Trainer.State(), func(s tensor.Spec) bool { return s.Name == averaged }) {
+			from = averaged
+		}
+		spec.Name = name
+		data := make([]byte, spec.Bytes())
+		if err := t.Trainer.ReadState(from, data); err != nil {
+			return nil, err
+		}
+		out = append(out, safetensors.Tensor{Spec: spec, Data: data})
+	}
+	return out, nil
+}
+
+func (t *trainer) stepsJSON() string {
+	return asJSON(struct {
+		Steps int64 `json:"steps"`
+	}{t.Steps()})
+}
+
+func (t *trainer) captureNow() error {
+	if err := t.settle(); err != nil {
+		return err
+	}
+	for _, s := range t.Shapes() {
+		if err := t.graphs[s].capture(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *trainer) releaseNow() error {
+	err := t.settle()
+	for _, s := range t.Shapes() {
+		t.graphs[s].released()
+		err = errors.Join(err, s.Model().Release())
+	}
+	return err
+}
+
+// graphInfo sums the shapes up.
+func (t *trainer) graphInfo() info {
+	var sum info
+	for i, s := range t.Shapes() {
+		one := t.graphs[s].info()
+		if i == 0 {
+			sum = one
+			continue
+		}
+		sum.Captured = sum.Captured && one.Captured
+		sum.Nodes += one.Nodes
+		sum.Captures += one.Captures
+		sum.Replays += one.Replays
+		sum.Eager += one.Eager
+		if sum.Failure == "" {
+			sum.Failure = one.Failure
+		}
+	}
+	return sum
+}
+
+// shapeModel is a shape's model for onHost and onDevice.
+type shapeModel struct {
+	*engine.Model
+	host bool
+}
+
+func (s shapeModel) onHostDevice() bool { return s.host }
