@@ -5,7 +5,8 @@
 //   weight decay  g = fma(wd, p, g)            _foreach_add(g, p, alpha=wd); not called for wd = 0
 //   momentum      m = m * momentum             _foreach_mul_; PyTorch's first step sets m = g instead: it starts at -0 here,
 //                 m = fma(1, g, m) = m + g     and -0 * momentum + g is g, bit for bit
-//   Nesterov      g = fma(momentum, m, g)      else g = m
+//   Nesterov      g = fma(momentum, m, g)      else g = m. Without weight decay PyTorch's call works in place on the
+//                 parameter's own .grad, with it on a copy: so the gradient itself changes here too, and only here
 //   parameter     p = fma(-lr, g, p)
 //   average       a = a * d                    _foreach_mul_
 //                 a = fma(1 - d, p, a)         _foreach_add_, 1 - d in double before it is rounded
@@ -14,7 +15,7 @@
 // One tensor. gradient is null where there is none (then p and m stay); average is null where there is none.
 struct sgd_tensor {
   float *p;
-  const float *gradient;
+  float *gradient;
   float *m;
   float *average;
   int64_t n;
@@ -48,6 +49,7 @@ KERNEL(sgd, const sgd_tensor *tensors, const sgd_piece *pieces, const sgd_settin
         float m = t.m[i] * momentum + g;
         t.m[i] = m;
         g = nesterov ? fmaf(momentum, m, g) : m;
+        if (nesterov && wd == 0.f) t.gradient[i] = g;
       }
       p = fmaf(minus_lr, g, p);
       t.p[i] = p;

@@ -70,6 +70,9 @@ type Plan struct {
 
 // Make plans a recording that was verified. It lists every operation that cannot be lowered.
 func Make(r *recording.Recording, options Options) (*Plan, error) {
+	if !options.KeepAll && !options.OneLane {
+		r = split(r)
+	}
 	p := &planner{
 		options: options,
 		plan:    &Plan{Recording: r, Ranges: make([]Range, len(r.Operations)), Kept: options.KeepAll},

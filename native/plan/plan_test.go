@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -346,5 +347,40 @@ func TestScheduleKeepsDependencies(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A weight's gradient, which nothing waits for, leaves the lane of its input's gradient.
+func TestSplitsGradients(t *testing.T) {
+	mask := func(bits ...bool) recording.Argument {
+		a := recording.Argument{Name: "output_mask", Kind: recording.List}
+		for _, b := range bits {
+			a.Items = append(a.Items, recording.Argument{Kind: recording.Boolean, Bool: b})
+		}
+		return a
+	}
+	value := func(v int) recording.Argument { return recording.Argument{Kind: recording.ValueOf, Value: v} }
+	op := recording.Operation{Name: "aten::convolution_backward", Module: "m",
+		Arguments: []recording.Argument{{Name: "grad_output", Kind: recording.ValueOf, Value: 7}, mask(true, true, true)},
+		Results:   []recording.Argument{value(1), value(2), value(3)}}
+	r := &recording.Recording{Operations: []recording.Operation{{Name: "test::map"}, op}}
+	got := split(r).Operations
+	if len(got) != 3 || len(r.Operations) != 2 {
+		t.Fatalf("%d operations of %d, want 3 of 2", len(got), len(r.Operations))
+	}
+	for i, want := range [][]int{{1}, {2, 3}} {
+		if values := recording.Values(got[1+i].Results, nil); !slices.Equal(values, want) {
+			t.Errorf("part %d gives values %v, want %v", i, values, want)
+		}
+	}
+	if items := got[1].Arguments[1].Items; !items[0].Bool || items[1].Bool || items[2].Bool {
+		t.Errorf("mask of the first part: %v", items)
+	}
+	if items := op.Arguments[1].Items; !items[1].Bool {
+		t.Errorf("the recording itself was changed")
+	}
+	op.Results[0] = recording.Argument{}
+	if _, _, ok := gradients(&op); ok {
+		t.Errorf("split a call that gives one gradient")
 	}
 }
