@@ -14,6 +14,12 @@ template <class T> struct add_rounded {
   }
 };
 
+// A product that is rounded to a half type cannot be fused with the sum; one of floats is.
+template <class T> __device__ __forceinline__ float add_product(float a, float b, float sum) {
+  return sum + round_to<T>(a * b);
+}
+template <> __device__ __forceinline__ float add_product<float>(float a, float b, float sum) { return fmaf(a, b, sum); }
+
 #ifdef CUDA_HOST
 #define PART static __noinline__
 #else
@@ -35,7 +41,7 @@ template <class T> __device__ __forceinline__ void backward(T* dx, float* dweigh
     for (uint32_t i = threadIdx.x; i < inner; i += blockDim.x) {
       float g = ld(dy + plane + i), centred = ld(x + plane + i) - mean;
       v.sum += g;
-      v.dot += round_to<T>(g * centred);
+      v.dot = add_product<T>(g, centred, v.dot);
     }
   }
   v = add_warp<T>(v);

@@ -228,7 +228,11 @@ func (n *trained) checkGradients(c int, weighted, wanted bool) {
 		var sum, dot float32
 		for _, i := range visits {
 			sum += dy[i]
-			dot += round(dy[i] * (x[i] - mean))
+			if dtype == tensor.Float32 {
+				dot = fma32(dy[i], x[i]-mean, dot)
+			} else {
+				dot += round(dy[i] * (x[i] - mean))
+			}
 		}
 		lanes[0], lanes[1] = append(lanes[0], sum), append(lanes[1], dot)
 		if len(lanes[0]) == 32 {
