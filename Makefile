@@ -107,3 +107,32 @@ bundle: build ## put all that a GPU machine without network needs into build/bun
 
 clean: ## remove what was built; .venv stays
 	rm -rf bin build
+
+# ---- The Python package: bridge/python, docs/python.md --------------------------------------------------------------
+
+.PHONY: wheel wheel-venv test-wheel test-wheel-venv lock-wheel
+
+wheel: setup ## build the Python package for the CPythons at hand, into dist
+	$(WITH_PATHS) scripts/wheel.sh build
+
+test-wheel: wheel ## install each wheel in a clean environment and run its tests there
+	$(WITH_PATHS) scripts/wheel.sh again
+	$(WITH_PATHS) scripts/wheel.sh test
+
+VENV_VERSION = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+wheel-venv: setup
+	PYTHONS=$(VENV_VERSION) $(WITH_PATHS) scripts/wheel.sh build
+
+# For CI: the wheel of one CPython, with NumPy alone and with PyTorch.
+test-wheel-venv: wheel-venv
+	PYTHONS=$(VENV_VERSION) $(WITH_PATHS) scripts/wheel.sh test
+	$(WITH_PATHS) scripts/wheel.sh torch -m "not gpu"
+
+test: test-wheel-venv
+
+lock-wheel: setup
+	$(LOCK) --universal --python-version 3.10 scripts/locks/wheel.in -o scripts/locks/wheel.lock
+	$(LOCK) --universal --python-version 3.10 scripts/locks/wheel-test.in -o scripts/locks/wheel-test.lock
+
+lock: lock-wheel

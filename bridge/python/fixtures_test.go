@@ -57,7 +57,7 @@ func slow() *recording.Recording {
 	const side = 4096
 	x, y := b.Tensor(recording.Input, "x", tensor.Float32, side, side), b.Scratch(tensor.Float32, side, side)
 	b.Op("aten::add.Tensor", rt.Args(rt.Value("self", x), rt.Value("other", x), rt.Int("alpha", 1)), y)
-	for range 400 {
+	for range 300 {
 		b.Op("aten::relu_", rt.Args(rt.Value("self", y)), y)
 	}
 	b.Input("x", x)

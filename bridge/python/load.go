@@ -1,6 +1,7 @@
 package samebits
 
 import (
+	"samebits/bridge/diag"
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 	"samebits/bridge/tensor/safetensors"
@@ -60,6 +61,10 @@ func placed(specs []tensor.Spec, place func(int) engine.Place) []placedSpec {
 		out[i] = placedSpec{s.Name, s.DType.String(), append([]int64{}, s.Sizes...), append([]int64{}, place(i).Strides...)}
 	}
 	return out
+}
+
+func wrongMode(what, wanted, mode string) error {
+	return diag.New("WRONG_MODE", "header.mode", "a %s runs recordings of mode %s, this one is %q", what, wanted, mode)
 }
 
 // decode reads a recording and the weights that belong to it.

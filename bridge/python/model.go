@@ -1,7 +1,6 @@
 package samebits
 
 import (
-	"samebits/bridge/diag"
 	"samebits/bridge/recording"
 	"samebits/native/device"
 	"samebits/native/engine"
@@ -32,7 +31,7 @@ func LoadModel(ticket, number, recordingAt, recordingBytes, weightsAt, weightsBy
 			return "", err
 		}
 		if r.Header.Mode != "predict" {
-			return "", as(codeRecording, diag.New("WRONG_MODE", "header.mode", "a model runs recordings of mode predict, this one is %q", r.Header.Mode))
+			return "", as(codeRecording, wrongMode("model", "predict", r.Header.Mode))
 		}
 		err = load(number, o.Device, o.Torch, func(d device.Device) (content, error) {
 			m, err := engine.Load(d, r, weights, engine.Options{})

@@ -69,6 +69,9 @@ func AddShape(ticket, number, recordingAt, recordingBytes int64) (result string,
 		if err != nil {
 			return "", as(codeRecording, err)
 		}
+		if r.Header.Mode != "train" {
+			return "", as(codeRecording, wrongMode("trainer", "train", r.Header.Mode))
+		}
 		err = use(number, func(o *object, t *trainer) error {
 			if err := t.settle(); err != nil {
 				return err

@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,9 +23,6 @@ var mayImport = map[string][]string{
 	"goldens":       {},
 	"internal":      {},
 }
-
-// mayAlso are exceptions: what the Python wheel exposes opens the engine in its caller's own process.
-var mayAlso = map[string][]string{"bridge/python": {"native"}}
 
 const (
 	module = "samebits/"
@@ -111,7 +107,7 @@ func violations(f file) []string {
 		if !ours {
 			continue
 		}
-		if !slices.Contains(allowed, top(below)) && !slices.Contains(mayAlso[path.Dir(f.path)], top(below)) {
+		if !slices.Contains(allowed, top(below)) {
 			out = append(out, folder+" may not import "+i)
 		}
 		if i == wire && top(f.path) != "bridge" {
