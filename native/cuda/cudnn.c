@@ -81,8 +81,7 @@ struct sb_configs {
 
 static int operation(sb_queue *q, const struct operation *names, sb_configs *s, sb_error *e) {
   float alpha = 1, beta = 0;
-  if (create(q, names->type, &s->operation, e) ||
-      set(q, s->operation, names->x, SB_TYPE_DESCRIPTOR, 1, &s->x, e) ||
+  if (create(q, names->type, &s->operation, e) || set(q, s->operation, names->x, SB_TYPE_DESCRIPTOR, 1, &s->x, e) ||
       set(q, s->operation, names->w, SB_TYPE_DESCRIPTOR, 1, &s->w, e) ||
       set(q, s->operation, names->y, SB_TYPE_DESCRIPTOR, 1, &s->y, e) ||
       set(q, s->operation, names->convolution, SB_TYPE_DESCRIPTOR, 1, &s->convolution, e) ||

@@ -8,8 +8,8 @@ int sb_queue_copy(sb_queue *q, sb_pointer to, sb_pointer from, size_t bytes, sb_
   return 0;
 }
 
-// order makes one stream wait for what is on another now. The driver keeps a destroyed event for as long as a stream waits
-// for it.
+// order makes one stream wait for what is on another now. The driver keeps a destroyed event for as long as a stream
+// waits for it.
 static int order(sb_device *d, struct CUstream_st *first, struct CUstream_st *then, sb_error *e) {
   int result = 0;
   struct CUevent_st *event = NULL;

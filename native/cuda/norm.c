@@ -71,8 +71,7 @@ static int training_sizes(sb_queue *q, sb_norm *n, sb_error *e) {
 
 int sb_norm_open(sb_queue *q, sb_norm *n, sb_error *e) {
   SB_ENTER(q->d, e);
-  if (descriptors(q, n->type, n->dims, n->sizes, n->strides, &n->tensor, &n->channels, e) ||
-      training_sizes(q, n, e)) {
+  if (descriptors(q, n->type, n->dims, n->sizes, n->strides, &n->tensor, &n->channels, e) || training_sizes(q, n, e)) {
     sb_norm_close(q, n);
     return -1;
   }
@@ -85,21 +84,20 @@ static int forward(sb_queue *q, const sb_norm *n, sb_error *e) {
          (q->cudnn, n->mode, SB_BATCHNORM_OPS_BN, &one, &zero, n->tensor, (const void *)n->x, NULL, NULL, n->tensor,
           (void *)n->y, n->channels, (const void *)n->scale, (const void *)n->bias, n->momentum,
           (void *)n->running_mean, (void *)n->running_variance, n->epsilon, (void *)n->save_mean,
-          (void *)n->save_invstd, NULL, (void *)n->workspace, n->workspace_bytes, (void *)n->reserve,
-          n->reserve_bytes),
+          (void *)n->save_invstd, NULL, (void *)n->workspace, n->workspace_bytes, (void *)n->reserve, n->reserve_bytes),
          e);
   return 0;
 }
 
 static int backward(sb_queue *q, const sb_norm *n, sb_error *e) {
   float one = 1, zero = 0;
-  SB_TRY(q->d->l, SB_CUDNN, cudnnBatchNormalizationBackwardEx,
-         (q->cudnn, n->mode, SB_BATCHNORM_OPS_BN, &one, &zero, &one, &zero, n->tensor, (const void *)n->x, NULL, NULL,
-          n->tensor, (const void *)n->dy, NULL, NULL, n->tensor, (void *)n->dx, n->channels, (const void *)n->scale,
-          NULL, (void *)n->dscale, (void *)n->dbias, n->epsilon, (const void *)n->save_mean,
-          (const void *)n->save_invstd, NULL, (void *)n->workspace, n->workspace_bytes, (void *)n->reserve,
-          n->reserve_bytes),
-         e);
+  SB_TRY(
+      q->d->l, SB_CUDNN, cudnnBatchNormalizationBackwardEx,
+      (q->cudnn, n->mode, SB_BATCHNORM_OPS_BN, &one, &zero, &one, &zero, n->tensor, (const void *)n->x, NULL, NULL,
+       n->tensor, (const void *)n->dy, NULL, NULL, n->tensor, (void *)n->dx, n->channels, (const void *)n->scale, NULL,
+       (void *)n->dscale, (void *)n->dbias, n->epsilon, (const void *)n->save_mean, (const void *)n->save_invstd, NULL,
+       (void *)n->workspace, n->workspace_bytes, (void *)n->reserve, n->reserve_bytes),
+      e);
   return 0;
 }
 

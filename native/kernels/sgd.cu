@@ -1,9 +1,10 @@
 // sgd.cu: SGD with momentum for all parameters, and the exponential moving average of parameters and buffers, in one
-// launch. The arithmetic is that of PyTorch's foreach implementation, rounding point by rounding point: each of its calls
-// reads and writes fp32, and add with alpha compiles to one fused multiply-add.
+// launch. The arithmetic is that of PyTorch's foreach implementation, rounding point by rounding point: each of its
+// calls reads and writes fp32, and add with alpha compiles to one fused multiply-add.
 //
 //   weight decay  g = fma(wd, p, g)            _foreach_add(g, p, alpha=wd); not called for wd = 0
-//   momentum      m = m * momentum             _foreach_mul_; PyTorch's first step sets m = g instead: it starts at -0 here,
+//   momentum      m = m * momentum             _foreach_mul_; PyTorch's first step sets m = g instead: it starts at -0
+//   here,
 //                 m = fma(1, g, m) = m + g     and -0 * momentum + g is g, bit for bit
 //   Nesterov      g = fma(momentum, m, g)      else g = m. Without weight decay PyTorch's call works in place on the
 //                 parameter's own .grad, with it on a copy: so the gradient itself changes here too, and only here
@@ -14,10 +15,10 @@
 
 // One tensor. gradient is null where there is none (then p and m stay); average is null where there is none.
 struct sgd_tensor {
-  float *p;
-  float *gradient;
-  float *m;
-  float *average;
+  float* p;
+  float* gradient;
+  float* m;
+  float* average;
   int64_t n;
   int64_t group;
 };
@@ -34,7 +35,7 @@ struct sgd_settings {
   uint32_t nesterov;
 };
 
-KERNEL(sgd, const sgd_tensor *tensors, const sgd_piece *pieces, const sgd_settings *s) {
+KERNEL(sgd, const sgd_tensor* tensors, const sgd_piece* pieces, const sgd_settings* s) {
   sgd_piece piece = pieces[blockIdx.x];
   sgd_tensor t = tensors[piece.tensor];
   float momentum = s->momentum, minus_lr = s->minus_lr[t.group], wd = s->weight_decay[t.group];

@@ -127,7 +127,8 @@ __device__ __forceinline__ void softmax_spatial(T* out, int wide, const T* in, i
   ROWS(2, T, suffix)                                                                                   \
   ROWS(4, T, suffix)                                                                                   \
   ROWS(8, T, suffix)                                                                                   \
-  ROWS(16, T, suffix) ROWS(32, T, suffix) ROWS(64, T, suffix)                                          \
+  ROWS(16, T, suffix)                                                                                  \
+  ROWS(32, T, suffix) ROWS(64, T, suffix)                                                              \
       KERNEL_BOUNDS(softmax_block_##suffix, 1024, T* out, int wide, const T* in, int width, int way) { \
     softmax_block(out, wide, in, width, way);                                                          \
   }                                                                                                    \
