@@ -122,17 +122,17 @@ __device__ __forceinline__ void softmax_spatial(T* out, int wide, const T* in, i
   KERNEL_BOUNDS(softmax_rows##n##_##suffix, 128, T* out, int wide, const T* in, int64_t rows, int width) { \
     softmax_rows<n>(out, wide, in, rows, width);                                                           \
   }
-#define ENTRIES(T, suffix)                                                                             \
-  ROWS(1, T, suffix)                                                                                   \
-  ROWS(2, T, suffix)                                                                                   \
-  ROWS(4, T, suffix)                                                                                   \
-  ROWS(8, T, suffix)                                                                                   \
-  ROWS(16, T, suffix)                                                                                  \
-  ROWS(32, T, suffix) ROWS(64, T, suffix)                                                              \
-      KERNEL_BOUNDS(softmax_block_##suffix, 1024, T* out, int wide, const T* in, int width, int way) { \
-    softmax_block(out, wide, in, width, way);                                                          \
-  }                                                                                                    \
-  KERNEL_BOUNDS(softmax_spatial_##suffix, 1024, T* out, int wide, const T* in, int width, int inner) { \
-    softmax_spatial(out, wide, in, width, inner);                                                      \
+#define ENTRIES(T, suffix)                                                                                             \
+  ROWS(1, T, suffix)                                                                                                   \
+  ROWS(2, T, suffix)                                                                                                   \
+  ROWS(4, T, suffix)                                                                                                   \
+  ROWS(8, T, suffix)                                                                                                   \
+  ROWS(16, T, suffix)                                                                                                  \
+  ROWS(32, T, suffix)                                                                                                  \
+  ROWS(64, T, suffix) KERNEL_BOUNDS(softmax_block_##suffix, 1024, T* out, int wide, const T* in, int width, int way) { \
+    softmax_block(out, wide, in, width, way);                                                                          \
+  }                                                                                                                    \
+  KERNEL_BOUNDS(softmax_spatial_##suffix, 1024, T* out, int wide, const T* in, int width, int inner) {                 \
+    softmax_spatial(out, wide, in, width, inner);                                                                      \
   }
 EACH_DTYPE(ENTRIES)
