@@ -17,7 +17,7 @@ GOBUILD = CGO_ENABLED=1 $(GO) build -trimpath -buildvcs=false -ldflags='-s -w'
 WITH_PATHS = SAMEBITS_PYTHON="$(CURDIR)/$(PYTHON)" VIRTUAL_ENV="$(CURDIR)/.venv" \
 	PATH="$(CURDIR)/.venv/bin:$(dir $(GO)):$$PATH"
 
-.PHONY: help setup venv build proto lock test test-go test-python test-gpu lint fmt demo bundle clean
+.PHONY: help setup venv build proto lock test test-go test-python test-gpu lint fmt demo bundle goldens clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,6 +104,9 @@ demo: build ## verify resnet-18 and yolo9-t on this machine
 
 bundle: build ## put all that a GPU machine without network needs into build/bundle
 	$(WITH_PATHS) GO="$(GO)" scripts/bundle.sh
+
+goldens: build ## make goldens/results anew, on the GPU of this machine
+	$(WITH_PATHS) scripts/goldens.sh
 
 clean: ## remove what was built; .venv stays
 	rm -rf bin build

@@ -34,6 +34,7 @@ find "$bundle" -name __pycache__ -prune -exec rm -rf {} +
 mkdir -p "$bundle/goldens"
 git ls-files goldens | grep -v '\.go$' | while read -r file; do install -D -m 644 "$file" "$bundle/$file"; done
 install -m 755 scripts/run.sh "$bundle/run.sh"
+install -D -m 755 scripts/goldens.sh "$bundle/scripts/goldens.sh"
 
 size=$(du -sb "$bundle" | cut -f1)
 echo "$bundle: $((size >> 10)) KiB"
