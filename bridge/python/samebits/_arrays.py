@@ -173,8 +173,7 @@ class Checker:
 def address_of(array: Any) -> int:
     """Give the address of an array's first element."""
     if isinstance(array, np.ndarray):
-        address: int = array.__array_interface__["data"][0]
-        return address
+        return array.ctypes.data
     return int(array.data_ptr())
 
 
