@@ -7,7 +7,7 @@ import (
 )
 
 // slice is how long a call waits before it lets Python look at its signals.
-const slice = 20 * time.Millisecond
+var slice = 20 * time.Millisecond
 
 // A job is a call that goes on while Python waits for it in slices.
 type job struct {

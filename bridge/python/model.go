@@ -25,7 +25,7 @@ func LoadModel(ticket, number, recordingAt, recordingBytes, weightsAt, weightsBy
 		return "", err
 	}
 	recordingData, weightsData := copied(recordingAt, recordingBytes), copied(weightsAt, weightsBytes)
-	return run(ticket, func(*job) (string, error) {
+	return run(ticket, func(*job) (result string, err error) {
 		r, weights, err := decode(recordingData, weightsData)
 		if err != nil {
 			return "", err

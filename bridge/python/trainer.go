@@ -41,7 +41,7 @@ func LoadTrainer(ticket, number, recordingAt, recordingBytes, weightsAt, weights
 		return "", err
 	}
 	recordingData, weightsData := copied(recordingAt, recordingBytes), copied(weightsAt, weightsBytes)
-	return run(ticket, func(*job) (string, error) {
+	return run(ticket, func(*job) (result string, err error) {
 		r, weights, err := decode(recordingData, weightsData)
 		if err != nil {
 			return "", err
@@ -64,7 +64,7 @@ func LoadTrainer(ticket, number, recordingAt, recordingBytes, weightsAt, weights
 func AddShape(ticket, number, recordingAt, recordingBytes int64) (result string, err error) {
 	defer finish(&err)
 	data := copied(recordingAt, recordingBytes)
-	return run(ticket, func(*job) (string, error) {
+	return run(ticket, func(*job) (result string, err error) {
 		r, err := recording.Decode(data)
 		if err != nil {
 			return "", as(codeRecording, err)
@@ -152,8 +152,8 @@ func ReadState(ticket, number int64, call string) (result string, err error) {
 // SaveCheckpoint writes all state to a file that is there whole or not at all: a job that gives {"steps"}.
 func SaveCheckpoint(ticket, number int64, path string) (result string, err error) {
 	defer finish(&err)
-	return run(ticket, func(*job) (string, error) {
-		err := use(number, func(_ *object, t *trainer) error {
+	return run(ticket, func(*job) (result string, err error) {
+		err = use(number, func(_ *object, t *trainer) error {
 			if err := t.settle(); err != nil {
 				return err
 			}
@@ -172,7 +172,7 @@ func SaveCheckpoint(ticket, number int64, path string) (result string, err error
 func RestoreCheckpoint(ticket, number, checkpointAt, checkpointBytes int64) (result string, err error) {
 	defer finish(&err)
 	data := copied(checkpointAt, checkpointBytes)
-	return run(ticket, func(*job) (string, error) {
+	return run(ticket, func(*job) (result string, err error) {
 		file, err := safetensors.Decode(data)
 		if err != nil {
 			return "", as(codeCheckpoint, err)
