@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from types import TracebackType
 from typing import Any, Union
 
@@ -96,8 +97,8 @@ class Trainer(Graphed):
 
         """
         hyper = {
-            "lr": self._rates("lr", lr, shared=True),
-            "weight_decay": self._rates("weight_decay", weight_decay, shared=len(self.groups) == 1 or weight_decay == 0),
+            "lr": self._rates("lr", lr),
+            "weight_decay": self._rates("weight_decay", weight_decay),
             "momentum": _finite("momentum", momentum),
             "ema_decay": _finite("ema_decay", ema_decay),
         }
@@ -152,12 +153,12 @@ class Trainer(Graphed):
         """Write parameters and buffers, or their moving average, as weights that `samebits.load` takes."""
         self._call("SaveWeights", os.fsdecode(path), ema)
 
-    def _rates(self, name: str, value: Rate, *, shared: bool) -> list[float]:
+    def _rates(self, name: str, value: Rate) -> list[float]:
         groups = len(self.groups)
-        if isinstance(value, (int, float)):
-            if not shared:
+        if isinstance(value, (float, int, Real)):
+            if name == "weight_decay" and value != 0 and groups != 1:
                 raise _wrong_hyper(name, f"one number for {groups} parameter groups: give a list, as `groups` has them")
-            return [_finite(name, value)] * groups
+            return [_finite(name, float(value))] * groups
         rates = [_finite(name, rate) for rate in value]
         if len(rates) != groups:
             raise _wrong_hyper(name, f"{len(rates)} numbers for {groups} parameter groups")
