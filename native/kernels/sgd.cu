@@ -6,8 +6,8 @@
 //   momentum      m = m * momentum             _foreach_mul_; PyTorch's first step sets m = g instead: it starts at -0
 //   here,
 //                 m = fma(1, g, m) = m + g     and -0 * momentum + g is g, bit for bit
-//   Nesterov      g = fma(momentum, m, g)      else g = m. Without weight decay PyTorch's call works in place on the
-//                 parameter's own .grad, with it on a copy: so the gradient itself changes here too, and only here
+//   Nesterov      g = fma(momentum, m, g)      else g = m. Without weight decay the foreach call works in place on the
+//                 parameter's own .grad, with it on a copy: so with IN_PLACE the gradient itself changes here too
 //   parameter     p = fma(-lr, g, p)
 //   average       a = a * d                    _foreach_mul_
 //                 a = fma(1 - d, p, a)         _foreach_add_, 1 - d in double before it is rounded
@@ -32,15 +32,16 @@ struct sgd_piece {
 struct sgd_settings {
   float minus_lr[16], weight_decay[16];
   float momentum, average_keep, average_take;
-  uint32_t nesterov;
+  uint32_t flags;
 };
+enum { NESTEROV = 1, IN_PLACE = 2 };
 
 KERNEL(sgd, const sgd_tensor* tensors, const sgd_piece* pieces, const sgd_settings* s) {
   sgd_piece piece = pieces[blockIdx.x];
   sgd_tensor t = tensors[piece.tensor];
   float momentum = s->momentum, minus_lr = s->minus_lr[t.group], wd = s->weight_decay[t.group];
   float keep = s->average_keep, take = s->average_take;
-  bool nesterov = s->nesterov != 0;
+  bool nesterov = s->flags & NESTEROV, in_place = s->flags & IN_PLACE && wd == 0.f;
   for (int64_t i = piece.begin + threadIdx.x; i < piece.end; i += blockDim.x) {
     float p = t.p[i];
     if (t.gradient) {
@@ -50,7 +51,7 @@ KERNEL(sgd, const sgd_tensor* tensors, const sgd_piece* pieces, const sgd_settin
         float m = t.m[i] * momentum + g;
         t.m[i] = m;
         g = nesterov ? fmaf(momentum, m, g) : m;
-        if (nesterov && wd == 0.f) t.gradient[i] = g;
+        if (nesterov && in_place) t.gradient[i] = g;
       }
       p = fmaf(minus_lr, g, p);
       t.p[i] = p;

@@ -103,7 +103,7 @@ func (s *Shape) SetHyper(h Hyper) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	s.settings = h.encode(s.trainer.recipe.nesterov, s.settings[:0])
+	s.settings = h.encode(s.trainer.recipe, s.settings[:0])
 	return s.model.FeedState(settingsName, s.settings)
 }
 

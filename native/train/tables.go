@@ -21,6 +21,9 @@ const (
 
 	pieceElements = 4096 // of a tensor, for one block
 	blockThreads  = 256
+
+	flagNesterov = 1
+	flagInPlace  = 2
 )
 
 // tables are the kernel's lists, and what they are made of.
@@ -162,7 +165,7 @@ type Hyper struct {
 }
 
 // encode lays the settings out as sgd.cu reads them.
-func (h *Hyper) encode(nesterov bool, to []byte) []byte {
+func (h *Hyper) encode(r recipe, to []byte) []byte {
 	put := func(v float64) { to = binary.LittleEndian.AppendUint32(to, math.Float32bits(float32(v))) }
 	for g := range maxGroups {
 		if g < len(h.LR) {
@@ -181,8 +184,12 @@ func (h *Hyper) encode(nesterov bool, to []byte) []byte {
 	put(h.Momentum)
 	put(h.EMADecay)
 	put(1 - h.EMADecay)
-	if nesterov {
-		return binary.LittleEndian.AppendUint32(to, 1)
+	flags := uint32(0)
+	if r.nesterov {
+		flags |= flagNesterov
 	}
-	return binary.LittleEndian.AppendUint32(to, 0)
+	if r.inPlace {
+		flags |= flagInPlace
+	}
+	return binary.LittleEndian.AppendUint32(to, flags)
 }

@@ -49,6 +49,7 @@ type Shape struct {
 type recipe struct {
 	groups   [][]string // parameters, by name
 	nesterov bool
+	inPlace  bool // PyTorch used foreach, as it does on CUDA: Nesterov without weight decay changes gradients in place
 	average  bool
 }
 
@@ -97,6 +98,7 @@ func readRecipe(r *recording.Recording) (recipe, error) {
 		problems.Add("UNSUPPORTED_OPTIMIZER", path("train.groups"), "%d parameter groups, the trainer has room for %d", len(out.groups), maxGroups)
 	}
 	out.nesterov = settings["train.nesterov"] == "true"
+	out.inPlace = r.Header.DeviceType == "cuda"
 	out.average = settings["train.ema"] == "true"
 	return out, problems.Err()
 }
