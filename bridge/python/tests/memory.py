@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +14,11 @@ def resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def growth(step: Callable[[], object], repeats: int) -> int:
-    """Give by how much memory grows over repeats, after as many to warm up."""
-    for _ in range(repeats):
-        step()
-    before = resident()
-    for _ in range(repeats):
-        step()
-    return resident() - before
+def growth(step: Callable[[], object], repeats: int, rounds: int = 4) -> int:
+    """Give by how much memory grows over repeats: the least of some rounds, for a leak is in each, and noise is not."""
+    held = []
+    for _ in range(rounds + 1):
+        for _ in range(repeats):
+            step()
+        held.append(resident())
+    return min(after - before for before, after in itertools.pairwise(held))

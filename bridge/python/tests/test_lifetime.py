@@ -11,6 +11,7 @@ from memory import growth, resident
 import samebits
 
 MIB = 1 << 20
+KIB = 1 << 10
 
 
 @pytest.mark.parametrize(
@@ -82,8 +83,8 @@ def test_memory_is_free_after_close(data: Path) -> None:
 
 
 def test_steps_do_not_leak(tiny: samebits.Model, images: np.ndarray) -> None:
-    assert growth(lambda: tiny.predict(images), 2000) < MIB
-    assert growth(lambda: tiny.predict(images, copy=False), 2000) < MIB
+    assert growth(lambda: tiny.predict(images), 1000) < 64 * KIB
+    assert growth(lambda: tiny.predict(images, copy=False), 1000) < 64 * KIB
 
 
 def test_errors_do_not_leak(tiny: samebits.Model) -> None:
@@ -93,7 +94,7 @@ def test_errors_do_not_leak(tiny: samebits.Model) -> None:
         with pytest.raises(samebits.DTypeError):
             tiny.predict(wrong)
 
-    assert growth(refused, 2000) < MIB
+    assert growth(refused, 1000) < 64 * KIB
 
 
 def test_errors_of_the_engine_do_not_leak(data: Path) -> None:
@@ -103,7 +104,7 @@ def test_errors_of_the_engine_do_not_leak(data: Path) -> None:
         with pytest.raises(samebits.RecordingError):
             samebits.load(recording, weights)
 
-    assert growth(refused, 1000) < MIB
+    assert growth(refused, 500) < 64 * KIB
 
 
 def test_models_do_not_leak(data: Path, images: np.ndarray) -> None:
@@ -113,4 +114,4 @@ def test_models_do_not_leak(data: Path, images: np.ndarray) -> None:
         with samebits.load(recording, weights) as model:
             model.predict(images)
 
-    assert growth(use, 100) < 4 * MIB
+    assert growth(use, 50) < 256 * KIB
