@@ -113,7 +113,7 @@ clean: ## remove what was built; .venv stays
 
 # ---- The Python package: bridge/python, docs/python.md --------------------------------------------------------------
 
-.PHONY: wheel wheel-venv test-wheel test-wheel-venv lock-wheel
+.PHONY: wheel wheel-venv test-wheel test-wheel-venv test-wheel-gpu lock-wheel
 
 wheel: setup ## build the Python package for the CPythons at hand, into dist
 	$(WITH_PATHS) scripts/wheel.sh build
@@ -133,6 +133,11 @@ test-wheel-venv: wheel-venv
 	$(WITH_PATHS) scripts/wheel.sh torch -m "not gpu"
 
 test: test-wheel-venv
+
+test-wheel-gpu: wheel-venv
+	$(WITH_PATHS) scripts/wheel.sh torch -m gpu
+
+test-gpu: test-wheel-gpu
 
 lock-wheel: setup
 	$(LOCK) --universal --python-version 3.10 scripts/locks/wheel.in -o scripts/locks/wheel.lock

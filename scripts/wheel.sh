@@ -3,7 +3,8 @@
 #   wheel.sh build     dist/samebits-*.whl, checked: what they link, and that nothing of this machine is in them
 #   wheel.sh again     builds one of them elsewhere, and compares the bytes
 #   wheel.sh test      installs each in an environment of its own, with NumPy alone, and runs its tests there
-#   wheel.sh torch     runs the tests in .venv, which has PyTorch; further arguments are pytest's
+#   wheel.sh install   puts the one for .venv into build/wheel/site, for PYTHONPATH
+#   wheel.sh torch     does that and runs the tests in .venv, which has PyTorch; further arguments are pytest's
 # Go must be on the PATH to build; nothing of it is needed afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -75,6 +76,14 @@ run_tests() {
     (cd "$root/build/wheel/empty" && "$python" -m pytest -q -p no:cacheprovider -c "$config" "$@" "$root/bridge/python/tests")
 }
 
+# Put the wheel of .venv's CPython where PYTHONPATH finds it: .venv itself holds what requirements.lock says.
+install_beside_venv() {
+    local version
+    version=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    rm -rf build/wheel/site
+    "$uv" pip install -q --python .venv/bin/python --no-deps --target build/wheel/site "$(wheel_of "$version")"
+}
+
 case ${1:-} in
 build)
     versions=$(at_hand)
@@ -110,15 +119,17 @@ test)
             bash -c "$(declare -f run_tests); root=$root; run_tests \"\$@\"" - "$root/$environment/bin/python" "${@:2}"
     done
     ;;
+install)
+    install_beside_venv
+    echo "$root/build/wheel/site"
+    ;;
 torch)
-    version=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-    rm -rf build/wheel/site
-    "$uv" pip install -q --python .venv/bin/python --no-deps --target build/wheel/site "$(PYTHONS=$version wheel_of "$version")"
-    echo "== CPython $version with PyTorch"
+    install_beside_venv
+    echo "== $(.venv/bin/python --version) with PyTorch"
     PYTHONPATH="$root/build/wheel/site" run_tests "$root/.venv/bin/python" "${@:2}"
     ;;
 *)
-    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
