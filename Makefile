@@ -75,7 +75,7 @@ test-go: build build/tools/gotestsum ## run the tests written in Go
 	$(WITH_PATHS) build/tools/gotestsum --format pkgname -- -timeout 12m ./...
 
 test-python: setup ## run the tests written in Python
-	cd plugins/reference && $(WITH_PATHS) python -m pytest -q -m "not gpu"
+	cd plugins/reference && $(WITH_PATHS) python -m pytest -q -m "not gpu and not slow"
 
 test-gpu: build build/tools/gotestsum ## run the tests that need a GPU
 	@command -v nvidia-smi >/dev/null && nvidia-smi -L || { echo "no GPU here: nvidia-smi finds none" >&2; exit 1; }
