@@ -17,7 +17,7 @@ func (m *Model) Trace(see func(at Result, spec tensor.Spec, data []byte) error) 
 		return fmt.Errorf("trace: the model was planned without room for every result")
 	}
 	var buffer []byte
-	var written []bool = make([]bool, len(m.recording.Storages))
+	written := make([]bool, len(m.recording.Storages))
 	for s := range m.recording.Storages {
 		switch m.recording.Storages[s].Role {
 		case recording.Input, recording.Parameter, recording.Buffer, recording.Constant:
