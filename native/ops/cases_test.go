@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,8 +16,8 @@ import (
 )
 
 const (
-	casesFile   = "../../goldens/ops/cases.json"
-	goldensFile = "../../goldens/ops/h200.json"
+	casesFolder   = "../../goldens/ops/cases"
+	goldensFolder = "../../goldens/ops/h200"
 )
 
 // opCase is an operation case of goldens/ops.
@@ -45,42 +47,47 @@ type golden struct {
 	Results []string
 }
 
+// eachFile decodes every JSON file of a folder into a value of its own.
+func eachFile[T any](t *testing.T, folder string, see func(T)) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: no files: %v", folder, err)
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file T
+		if err := json.Unmarshal(data, &file); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		see(file)
+	}
+}
+
 func readCases(t *testing.T) []opCase {
 	t.Helper()
-	data, err := os.ReadFile(casesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct{ Cases []json.RawMessage }
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatalf("%s: %v", casesFile, err)
-	}
 	var cases []opCase
-	for _, text := range file.Cases {
-		c := opCase{digest: digest.Bytes(text)}
-		if err := json.Unmarshal(text, &c); err != nil {
-			t.Fatalf("%s: %v", casesFile, err)
+	eachFile(t, casesFolder, func(file struct{ Cases []json.RawMessage }) {
+		for _, text := range file.Cases {
+			c := opCase{digest: digest.Bytes(text)}
+			if err := json.Unmarshal(text, &c); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			cases = append(cases, c)
 		}
-		cases = append(cases, c)
-	}
+	})
 	return cases
 }
 
-// readGoldens gives what was recorded on a GPU, by name; nothing if that was not done yet.
+// readGoldens gives what was recorded on a GPU, by name.
 func readGoldens(t *testing.T) map[string]golden {
 	t.Helper()
-	data, err := os.ReadFile(goldensFile)
-	if os.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct{ Results map[string]golden }
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatalf("%s: %v", goldensFile, err)
-	}
-	return file.Results
+	goldens := map[string]golden{}
+	eachFile(t, goldensFolder, func(file struct{ Results map[string]golden }) { maps.Copy(goldens, file.Results) })
+	return goldens
 }
 
 // place puts a case on a bench.
@@ -225,7 +232,7 @@ func runCases(t *testing.T, compare func(*opCase) bool) {
 
 func (c *opCase) check(b *bench, op *recording.Operation, g golden) error {
 	if g.Case != c.digest {
-		return fmt.Errorf("%s was made for another version of this case: write it again as goldens/ops/README.md says", goldensFile)
+		return fmt.Errorf("%s was made for another version of this case: write it again as goldens/ops/README.md says", goldensFolder)
 	}
 	values := recording.Values(op.Results, nil)
 	for _, name := range c.Writes {
@@ -268,7 +275,7 @@ func TestCasesFile(t *testing.T) {
 	}
 	for name, g := range readGoldens(t) {
 		if !seen[name] || len(g.Results) == 0 {
-			t.Errorf("%s: %s is no case with results", goldensFile, name)
+			t.Errorf("%s: %s is no case with results", goldensFolder, name)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 """Run operation cases in PyTorch and write the digests of their results (goldens/ops/README.md).
 
-`python -m samebits_reference.opcases --cases goldens/ops/cases.json --output goldens/ops/h200.json --device cuda`
+`python -m samebits_reference.opcases --cases goldens/ops/cases --output goldens/ops/h200 --device cuda`
 """
 
 from __future__ import annotations
@@ -62,8 +62,11 @@ def read(path: Path) -> list[Case]:
 
 def operator(name: str) -> Any:
     """Find an operation by the name that recordings have."""
-    path, _, overload = name.removeprefix("aten::").partition(".")
-    return getattr(getattr(torch.ops.aten, path), overload or "default")
+    library, _, rest = name.partition("::")
+    path, _, overload = rest.partition(".")
+    if library == "torchvision":
+        import torchvision  # noqa: F401  # registers its operations
+    return getattr(getattr(getattr(torch.ops, library), path), overload or "default")
 
 
 def tensor(spec: dict[str, Any], device: torch.device) -> torch.Tensor:
@@ -148,17 +151,40 @@ def check(case: Case, results: list[torch.Tensor | None], values: dict[str, Any]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run all cases; the exit status is 1 if one could not be run as written."""
+    """Run cases; the exit status is 1 if one could not be run as written."""
     parser = argparse.ArgumentParser(prog="python -m samebits_reference.opcases", description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", type=Path, required=True)
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--cases", type=Path, required=True, help="a file of cases, or a folder of them")
+    parser.add_argument("--output", type=Path, required=True, help="the file, or the folder of files, to write")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args(arguments)
     device = torch.device(options.device)
     profile.EXACT_1.apply()
+    settings = environment.describe(device)
     failed = 0
+    for path, output in pairs(options.cases, options.output):
+        results, wrong = digests(read(path), device)
+        write(output, settings, results)
+        print(f"{output}: {len(results)} cases on {device}, {wrong} failed")
+        failed += wrong
+    return 1 if failed else 0
+
+
+def pairs(cases: Path, output: Path) -> list[tuple[Path, Path]]:
+    """Give each file of cases with the file that its digests go to."""
+    if not cases.is_dir():
+        return [(cases, output)]
+    files = sorted(cases.glob("*.json"))
+    if not files:
+        raise SystemExit(f"{cases}: no files of cases")
+    output.mkdir(parents=True, exist_ok=True)
+    return [(file, output / file.name) for file in files]
+
+
+def digests(cases: list[Case], device: torch.device) -> tuple[dict[str, Any], int]:
+    """Run cases; give digests by name, and how many could not be run."""
     results: dict[str, Any] = {}
-    for case in read(options.cases):
+    failed = 0
+    for case in cases:
         if case.cuda_only and device.type != "cuda":
             continue
         try:
@@ -170,9 +196,7 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         made = [result for result in out if result is not None] + [values[name] for name in case.writes]
         results[case.name] = {"case": case.digest, "results": [digest_tensor(result) for result in made]}
-    write(options.output, environment.describe(device), results)
-    print(f"{len(results)} cases on {device}, {failed} failed: {options.output}")
-    return 1 if failed else 0
+    return results, failed
 
 
 def write(path: Path, settings: dict[str, str], results: dict[str, Any]) -> None:
