@@ -25,16 +25,26 @@ def mix(seed: int, count: int) -> Words:
 
 def fill(dtype: str, kind: str, seed: int, count: int) -> torch.Tensor:
     """Give a flat tensor of count elements."""
-    if dtype == "int64":
-        if kind != "small":
-            raise ValueError(f"no fill of int64 is called {kind!r}")
-        return torch.from_numpy((mix(seed, count) >> np.uint64(32)).astype(np.int64) % 7)
+    if dtype in ("int64", "int32", "uint8", "bool"):
+        numbers = torch.from_numpy((mix(seed, count) >> np.uint64(32)).astype(np.int64))
+        return _integers(dtype, kind, numbers).to(getattr(torch, dtype))
     words = _words(dtype, kind, seed, count)
     if dtype == "float32":
         plain = torch.from_numpy(words.astype(np.uint32).view(np.int32))
     else:
         plain = torch.from_numpy(words.astype(np.uint16).view(np.int16))
     return plain.view(getattr(torch, dtype))
+
+
+def _integers(dtype: str, kind: str, numbers: torch.Tensor) -> torch.Tensor:
+    name, _, bound = kind.partition(" ")
+    if kind == "small":
+        return numbers % 7
+    if name == "below" and bound.isdigit():
+        return numbers % int(bound)
+    if name == "around" and bound.isdigit():
+        return numbers % (2 * int(bound)) - int(bound)
+    raise ValueError(f"no fill of {dtype} is called {kind!r}")
 
 
 def _words(dtype: str, kind: str, seed: int, count: int) -> Words:
@@ -47,12 +57,13 @@ def _words(dtype: str, kind: str, seed: int, count: int) -> Words:
     h = mix(seed, count)
     if kind == "bits":
         return h & np.uint64((1 << width) - 1)
-    span, low = (25, 12) if kind == "wide" else (7, 3)
+    span, low = {"wide": (25, 12), "unit": (7, 6), "ties": (3, 1)}.get(kind, (7, 3))
     exponent = (h >> np.uint64(32)) % np.uint64(span) + np.uint64(bias - low)
     sign = h >> np.uint64(63) if kind != "positive" else np.zeros_like(h)
-    if kind not in ("spread", "wide", "positive"):
+    if kind not in ("spread", "wide", "unit", "positive", "ties"):
         raise ValueError(f"no fill is called {kind!r}")
-    low_bits = h & np.uint64((1 << mantissa) - 1)
+    lowest = 1 << (mantissa - 2) if kind == "ties" else 1
+    low_bits = h & np.uint64((1 << mantissa) - lowest)
     return sign << np.uint64(width - 1) | exponent << np.uint64(mantissa) | low_bits
 
 

@@ -24,10 +24,12 @@ def test_hash_is_splitmix64() -> None:
     [  # the same numbers are in native/ops/fills_test.go
         ("float32", "spread", 1, [0xC0820138, 0x3F59956F, 0xC0507022, 0xC03CAF9B]),
         ("bfloat16", "wide", 2, [0xBBB2, 0xC2C9, 0xC0FF, 0xBFA7]),
+        ("float32", "unit", 1, [0xBF020138, 0x3DD9956F, 0xBED07022, 0xBEBCAF9B]),
         ("float16", "positive", 3, [0x45FB, 0x3D82, 0x42DD, 0x4578]),
         ("float32", "bits", 4, [0x237557CF, 0x94418F03, 0x8D5A1DD7, 0xA1E35B7D]),
         ("float16", "edges", 1, [0x0, 0x0, 0x0, 0x0]),
         ("float32", "finite", 0, [0x0, 0x80000000, 0x1, 0x80000001]),
+        ("float32", "ties", 7, [0xBF800000, 0x3F400000, 0xC0400000, 0xBFC00000]),
         ("float32", "quarters", 9, [0x3F7FC000, 0x407FF000, 0x3E7F0000, 0x417FFC00]),
     ],
 )
@@ -38,8 +40,10 @@ def test_fills(dtype: str, kind: str, seed: int, want: list[int]) -> None:
     assert [int(word) & mask for word in words] == want
 
 
-def test_small_fill() -> None:
-    assert fills.fill("int64", "small", 5, 4).tolist() == [1, 3, 1, 5]  # as in native/ops/fills_test.go
+def test_fills_of_integers() -> None:  # as in native/ops/fills_test.go
+    assert fills.fill("int64", "small", 5, 4).tolist() == [1, 3, 1, 5]
+    assert fills.fill("int64", "below 300", 5, 4).tolist() == [104, 243, 267, 143]
+    assert fills.fill("int32", "around 40", 5, 4).tolist() == [4, -17, -33, 23]
     with pytest.raises(ValueError, match="int64"):
         fills.fill("int64", "spread", 5, 4)
 
