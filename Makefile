@@ -99,7 +99,7 @@ fmt: setup ## format all sources
 	for pass in 1 2 3 4; do .venv/bin/clang-format -i $(CLANG_FILES); done # long macros settle after a few
 	for p in $(PYTHON_PROJECTS); do (cd $$p && export PATH="$(CURDIR)/.venv/bin:$$PATH" && ruff check --fix . && ruff format .); done
 
-demo: build ## verify resnet-18 and yolo9-t on this machine
+demo: build wheel-venv ## verify resnet-18 and yolo9-t on this machine, then train and predict from Python
 	$(WITH_PATHS) scripts/demo.sh
 
 bundle: build ## put all that a GPU machine without network needs into build/bundle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -42,8 +43,11 @@ class Bytes:
 
 
 def device_name(device: Any) -> str:
-    """Give the engine's name of a device: torch's cpu is its host, and cuda is torch's current GPU."""
+    """Give the engine's name of a device: torch's cpu is its host, cuda is torch's current GPU, auto the first usable GPU."""
     name = str(device)
+    if name == "auto":
+        found = run("Devices", json.dumps({"torch": torch_folders()}))["devices"]
+        return next((d["name"] for d in found if d["name"] != "host" and not d.get("problem")), "host")
     if name == "cpu":
         return "host"
     if name == "cuda":

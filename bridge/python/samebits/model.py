@@ -26,7 +26,7 @@ def load(recording: Source, weights: Source | None = None, *, device: Any = "hos
     Args:
         recording: path of the recording, or its bytes, or the folder that ``parity record`` wrote.
         weights: path or bytes of the safetensors file; of a folder, its own by default.
-        device: ``host`` (the CPU), ``cuda:N``, or a torch.device.
+        device: ``host`` (the CPU), ``cuda:N``, ``auto`` (the first usable GPU, else ``host``), or a torch.device.
         cuda_graph: ``True`` captures the step when it first runs and replays it from then on; ``"auto"`` does so when it
             runs the third time, and goes on eagerly with a warning if it cannot be captured.
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-GUIDE = Path(__file__).resolve().parents[3] / "docs" / "python.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL) if GUIDE.exists() else []
+ROOT = Path(__file__).resolve().parents[3]
+GUIDE = ROOT / "docs" / "python.md"
+
+
+def examples(document: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL) if document.exists() else []
+
+
+EXAMPLES = examples(GUIDE)
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
@@ -25,6 +33,28 @@ def test_examples(number: int, python: Callable[..., Any], data: Path, tmp_path:
     shutil.copytree(data / "train", tmp_path / "resnet18-train")
     done = python(f"import os; os.chdir({str(tmp_path)!r})\n{example}")
     assert done.returncode == 0, f"{example}\n{done.stderr}"
+
+
+def test_the_readme(python: Callable[..., Any], tmp_path: Path) -> None:
+    """What README says runs as it stands: two recordings are made, resnet-18 is trained on photographs, and predicts."""
+    pytest.importorskip("torch")
+    readme, parity = ROOT / "README.md", ROOT / "bin" / "parity"
+    if not parity.exists():
+        pytest.skip("bin/parity is not built")
+    (tmp_path / "goldens").symlink_to(ROOT / "goldens")
+    commands = re.findall(r"^    bin/(parity record .*)$", readme.read_text(), re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        subprocess.run([str(parity), *command.split()[1:]], cwd=tmp_path, check=True)
+    (example,) = examples(readme)
+    done = python(f"import os; os.chdir({str(tmp_path)!r})\n{example}")
+    assert done.returncode == 0, done.stderr
+    losses = [float(loss) for loss in re.findall(r"^step \d+: loss (.*)$", done.stdout, re.MULTILINE)]
+    assert len(losses) == 10
+    assert losses[-1] < losses[0] / 2
+    logits = [float(number) for number in re.findall(r"minus logit of coffee (.*)$", done.stdout, re.MULTILINE)]
+    assert len(logits) == 2
+    assert logits[0] > logits[1]
 
 
 def test_there_are_examples() -> None:
