@@ -13,7 +13,8 @@ from samebits_reference.banks import Spec
 from samebits_reference.exhaustion import churn, serving
 from samebits_reference.families import Order
 from samebits_reference.predict_session import PredictSession
-from samebits_reference.session import Session
+from samebits_reference.recording_session import RecordingSession
+from samebits_reference.session import FamilySession, Session
 from samebits_reference.train_session import TrainSession
 from samebits_reference.watchers import Tracer
 from samebits_wire import arm_pb2 as wire
@@ -24,7 +25,7 @@ from samebits_wire.recording_pb2 import Setting
 
 EAGER, GRAPH, DOUBLE = "reference-eager", "reference-graph", "reference-fp64"
 ARMS = (EAGER, GRAPH, DOUBLE)
-_MODES: Mapping[str, Callable[[str, profile.Profile, families.Built], Session]] = {
+_MODES: Mapping[str, Callable[[str, profile.Profile, families.Built], FamilySession]] = {
     "": PredictSession,
     "predict": PredictSession,
     "train": TrainSession,
@@ -32,7 +33,7 @@ _MODES: Mapping[str, Callable[[str, profile.Profile, families.Built], Session]] 
 
 
 class ReferenceArm(Arm):
-    """One process of the reference. Build fixes the arm; everything after it runs that arm."""
+    """One process of the reference. Build, or Load of a recording, fixes the arm; everything after it runs that arm."""
 
     def __init__(self) -> None:
         self._session: Session | None = None
@@ -52,17 +53,12 @@ class ReferenceArm(Arm):
     @serving
     def build(self, request: wire.BuildRequest, memory: Memory) -> wire.BuildReply:
         """Make a family, run it once, and learn what goes in, what comes out and what is read."""
-        if request.arm not in ARMS:
-            known = f"known: {', '.join(ARMS)}"
-            raise ProblemError(Problem("UNKNOWN_ARM", f"no arm is named {request.arm!r}", "arm", known))
+        _check_arm(request.arm, request.device)
         mode = _MODES.get(request.mode)
         if mode is None:
             problem = Problem("UNKNOWN_MODE", f"this plugin does not {request.mode}", "mode", "known: predict, train")
             raise ProblemError(problem, Kind.UNIMPLEMENTED)
         chosen = profile.find(request.profile)
-        if request.arm == GRAPH and not request.device.startswith("cuda"):
-            detail = "build it on cuda:N, or take reference-eager"
-            raise ProblemError(Problem("NO_CUDA", f"{GRAPH} needs a CUDA device, not {request.device!r}", "device", detail))
         self._drop()
         chosen.apply()
         built = families.build(
@@ -133,11 +129,14 @@ class ReferenceArm(Arm):
 
     @serving
     def load(self, request: wire.LoadRequest, memory: Memory) -> wire.LoadReply:
-        """Take weights or a checkpoint. Options are switches of native arms and change nothing here."""
+        """Take weights or a checkpoint after Build, or a recording with its weights.
+
+        Options are switches of native arms and change nothing here.
+        """
+        if request.recording.length:
+            return self._load_recording(request, memory)
         session = self._built()
         problems = []
-        if request.recording.length:
-            problems.append(Problem("UNEXPECTED_RECORDING", "a reference runs families, not recordings", "recording"))
         if request.arm not in ("", session.arm):
             problems.append(Problem("WRONG_ARM", f"{session.arm} was built, not {request.arm}", "arm"))
         if request.device and request.device != session.built.order.device:
@@ -156,16 +155,41 @@ class ReferenceArm(Arm):
             checkpoint_length=session.checkpoint_length,
         )
 
+    def _load_recording(self, request: wire.LoadRequest, memory: Memory) -> wire.LoadReply:
+        if isinstance(self._session, FamilySession):
+            detail = "load it into a process of its own"
+            raise ProblemError(Problem("UNEXPECTED_RECORDING", "this process has built a family", "recording", detail))
+        _check_arm(request.arm, request.device)
+        if request.checkpoint.length:
+            problem = Problem("UNEXPECTED_CHECKPOINT", "a recording starts from weights", "checkpoint")
+            raise ProblemError(problem)
+        self._drop()
+        session = RecordingSession.load(
+            request.arm,
+            families.named_device(request.device),
+            _bytes(memory, request.recording),
+            _bytes(memory, request.weights),
+            double=request.arm == DOUBLE,
+        )
+        self._session = session
+        return wire.LoadReply(
+            inputs=_messages(session.inputs),
+            outputs=_messages(session.outputs),
+            recording_digest=session.digest,
+            peak_bytes=session.peak_bytes(),
+        )
+
     @serving
     def prepare(self, request: wire.PrepareRequest, memory: Memory) -> wire.PrepareReply:
         """Resolve the banks, and capture if this arm replays."""
-        session = self._built()
+        session = self._ready()
         if request.cuda_graph and session.arm != GRAPH:
             raise ProblemError(Problem("NO_GRAPH", f"{session.arm} runs eagerly", "cuda_graph", f"take {GRAPH}"))
         session.banks = 0
         session.prepare(memory, request)
         session.banks = len(request.inputs)
-        session.weights_file = None
+        if isinstance(session, FamilySession):
+            session.weights_file = None
         graphs = session.captured()
         session.stats.captures += len(graphs)
         nodes = sum(graph.nodes for graph in graphs)
@@ -183,11 +207,11 @@ class ReferenceArm(Arm):
     @serving
     def disturb(self, request: wire.DisturbRequest) -> None:
         """Poison what the next replay must write, and leave freed memory full of NaN behind."""
-        session = self._built()
+        session = self._ready()
         if request.poison_outputs:
             session.poison()
         if request.churn:
-            churn(session.built.device)
+            churn(session.device)
         session.wait()
 
     @serving
@@ -238,13 +262,16 @@ class ReferenceArm(Arm):
         """Free the family."""
         self._drop()
 
-    def _built(self) -> Session:
-        if self._session is None:
+    def _built(self) -> FamilySession:
+        if not isinstance(self._session, FamilySession):
             raise _wrong_order("NOT_BUILT", "Build comes first")
         return self._session
 
+    def _ready(self) -> Session:
+        return self._built() if self._session is None else self._session
+
     def _prepared(self, input_bank: int) -> Session:
-        session = self._built()
+        session = self._ready()
         if not session.banks:
             raise _wrong_order("NOT_PREPARED", "Prepare comes first")
         if input_bank >= session.banks:
@@ -259,6 +286,15 @@ class ReferenceArm(Arm):
         gc.collect()
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
+
+
+def _check_arm(arm: str, device: str) -> None:
+    if arm not in ARMS:
+        known = f"known: {', '.join(ARMS)}"
+        raise ProblemError(Problem("UNKNOWN_ARM", f"no arm is named {arm!r}", "arm", known))
+    if arm == GRAPH and not device.startswith("cuda"):
+        detail = "name cuda:N, or take reference-eager"
+        raise ProblemError(Problem("NO_CUDA", f"{GRAPH} needs a CUDA device, not {device!r}", "device", detail))
 
 
 def _bytes(memory: Memory, region: wire.Region) -> bytes:

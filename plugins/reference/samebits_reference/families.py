@@ -79,7 +79,7 @@ class Built:
 def build(order: Order) -> Built:
     """Build a family. Everything wrong with the order is refused at once."""
     cell = cells.find(order.family, order.task)
-    device = _device(order.device)
+    device = named_device(order.device)
     model_class = _load_class(cell)
     sizes = _sizes(model_class, cell.task)
     size = order.size or cell.size
@@ -156,7 +156,8 @@ def _construct(model_class: Any, cell: Cell, order: Order) -> Any:
         raise ProblemError(problem, Kind.WRONG_ORDER) from error
 
 
-def _device(name: str) -> torch.device:
+def named_device(name: str) -> torch.device:
+    """Find a device by the name that requests have."""
     if name in ("", "cpu"):
         return torch.device("cpu")
     kind, _, index = name.partition(":")

@@ -11,14 +11,14 @@ from samebits_reference.banks import Spec
 from samebits_reference.families import Built, flatten
 from samebits_reference.observe import Observer
 from samebits_reference.profile import Profile
-from samebits_reference.session import Session, first_run
+from samebits_reference.session import FamilySession, first_run
 from samebits_reference.watchers import Reader
 from samebits_wire import arm_pb2 as wire
 from samebits_wire.memory import Memory
 from samebits_wire.problems import Problem, ProblemError
 
 
-class PredictSession(Session):
+class PredictSession(FamilySession):
     """A family that predicts."""
 
     def __init__(self, arm: str, chosen: Profile, built: Built) -> None:

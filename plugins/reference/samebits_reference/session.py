@@ -1,4 +1,4 @@
-"""What one Build leaves behind, and what every mode does with it: record, load, prepare, step, trace."""
+"""What one Build, or one Load of a recording, leaves behind, and what is done with it: prepare, step, trace."""
 
 from __future__ import annotations
 
@@ -22,32 +22,20 @@ _Result = TypeVar("_Result")
 
 
 class Session(abc.ABC):
-    """One family on one device with the arm it was built for. A mode is a subclass."""
+    """Something that steps on one device, with the arm it was made for."""
 
     inputs: list[Spec]
     outputs: list[Spec]  # all that a bank may list
-    required: set[str]  # weights that the step reads
     operations: int  # of one step
-    every_output: list[Spec] = []  # what BuildReply says of outputs
     checkpoint_length = 0
 
-    def __init__(self, arm: str, chosen: Profile, built: Built) -> None:
-        self.arm, self.profile, self.built = arm, chosen, built
+    def __init__(self, arm: str, chosen: Profile, device: torch.device) -> None:
+        self.arm, self.profile, self.device = arm, chosen, device
         self.stats = wire.StatsReply()
-        self.weights_file: bytes | None = None  # of the weights as they are now, until they change
-        self.taken: recorder.Taken | None = None
         self.banks = 0  # of inputs that Prepare named
-        if built.device.type == "cuda":
-            torch.cuda.set_device(built.device)
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
             torch.cuda.reset_peak_memory_stats()
-
-    @abc.abstractmethod
-    def record(self, memory: Memory, bank: wire.Bank, named: recorder.Named) -> recorder.Taken:
-        """Record one eager step on the inputs of a bank. No state moves."""
-
-    @abc.abstractmethod
-    def load(self, weights: bytes, checkpoint: bytes) -> None:
-        """Start from weights, or from a checkpoint, or from weights and then a checkpoint."""
 
     @abc.abstractmethod
     def prepare(self, memory: Memory, request: wire.PrepareRequest) -> None:
@@ -81,19 +69,40 @@ class Session(abc.ABC):
     def release(self) -> None:
         """Drop the graphs and their memory."""
 
+    def wait(self) -> None:
+        """Wait until the device has done everything."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def peak_bytes(self) -> int:
+        """Give the most device memory that tensors took since the start; 0 on the CPU, where nobody counts."""
+        return torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else 0
+
+
+class FamilySession(Session):
+    """One family, built. A mode is a subclass."""
+
+    required: set[str]  # weights that the step reads
+    every_output: list[Spec] = []  # what BuildReply says of outputs
+
+    def __init__(self, arm: str, chosen: Profile, built: Built) -> None:
+        super().__init__(arm, chosen, built.device)
+        self.built = built
+        self.weights_file: bytes | None = None  # of the weights as they are now, until they change
+        self.taken: recorder.Taken | None = None
+
+    @abc.abstractmethod
+    def record(self, memory: Memory, bank: wire.Bank, named: recorder.Named) -> recorder.Taken:
+        """Record one eager step on the inputs of a bank. No state moves."""
+
+    @abc.abstractmethod
+    def load(self, weights: bytes, checkpoint: bytes) -> None:
+        """Start from weights, or from a checkpoint, or from weights and then a checkpoint."""
+
     def checkpoint(self) -> bytes:
         """Give the state of a run as a file."""
         problem = Problem("UNKNOWN_EXPORT", "a family that predicts has no checkpoint", "what", "build it with mode train")
         raise ProblemError(problem)
-
-    def wait(self) -> None:
-        """Wait until the device has done everything."""
-        if self.built.device.type == "cuda":
-            torch.cuda.synchronize(self.built.device)
-
-    def peak_bytes(self) -> int:
-        """Give the most device memory that tensors took since Build; 0 on the CPU, where nobody counts."""
-        return torch.cuda.max_memory_allocated(self.built.device) if self.built.device.type == "cuda" else 0
 
 
 def first_run(built: Built, run: Callable[[], _Result]) -> _Result:

@@ -11,7 +11,7 @@ from samebits_reference.banks import Spec
 from samebits_reference.families import Built
 from samebits_reference.observe import Observer
 from samebits_reference.profile import Profile
-from samebits_reference.session import Session, first_run
+from samebits_reference.session import FamilySession, first_run
 from samebits_reference.train_state import Snapshot, State
 from samebits_reference.training import Hyper, Training
 from samebits_reference.watchers import Reader
@@ -46,7 +46,7 @@ class InputBank:
         return Hyper(lr, weight_decay, momentum, ema_decay)
 
 
-class TrainSession(Session):
+class TrainSession(FamilySession):
     """A family that trains."""
 
     def __init__(self, arm: str, chosen: Profile, built: Built) -> None:

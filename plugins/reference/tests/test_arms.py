@@ -221,9 +221,10 @@ def test_everything_wrong_with_a_bank_is_named(session: Session) -> None:
 def test_bad_loads_are_refused(session: Session) -> None:
     assert reasons(refusal(session.load, b"nothing")) == ["BAD_WEIGHTS_FILE"]
     data = session.export(WEIGHTS, session.built.weights_length)
-    request = {"device": "cuda:0", "arm": GRAPH, "recording": session.host.put(b"12345678")}
-    error = refusal(lambda: session.load(data, **request))
-    assert reasons(error) == ["UNEXPECTED_RECORDING", "WRONG_ARM", "WRONG_DEVICE"]
+    error = refusal(lambda: session.load(data, device="cuda:0", arm=GRAPH))
+    assert reasons(error) == ["WRONG_ARM", "WRONG_DEVICE"]
+    error = refusal(lambda: session.load(data, recording=session.host.put(b"12345678")))
+    assert reasons(error) == ["UNEXPECTED_RECORDING"]
     few = weights.encode({"fc.weight": torch.zeros(1000, 512)})
     error = refusal(session.load, few)
     assert set(reasons(error)) == {"MISSING_WEIGHT"}
