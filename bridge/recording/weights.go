@@ -2,8 +2,11 @@ package recording
 
 import (
 	"slices"
+	"strings"
 
 	"samebits/bridge/diag"
+	"samebits/bridge/digest"
+	"samebits/bridge/tensor"
 	"samebits/bridge/tensor/safetensors"
 )
 
@@ -32,7 +35,24 @@ func CheckWeights(r *Recording, file *safetensors.File) error {
 			problems.Add("WRONG_SHAPE", path, "the file has %s%v, the recording %s%v", t.DType, t.Sizes, s.DType, shapes[i][0])
 		}
 	}
+	r.checkHost(file, &problems)
 	return problems.Err()
+}
+
+// hostPrefix begins the settings that name what the reference read on the host while it recorded: a parameter or buffer
+// that decided which operations there are, with the digest of what it held. Other content might give another list.
+const hostPrefix = "host."
+
+func (r *Recording) checkHost(file *safetensors.File, problems *diag.Problems) {
+	for _, s := range r.Header.ProfileSettings {
+		name, is := strings.CutPrefix(s.Key, hostPrefix)
+		if !is {
+			continue
+		}
+		if t, ok := file.Get(name); ok && digest.Tensor(tensor.Spec{DType: t.DType, Sizes: t.Sizes}, t.Data) != s.Value {
+			problems.Add("HOST_CONSTANT", "weights/"+name, "the reference read it on the host while it recorded, and it held something else: record again with these weights")
+		}
+	}
 }
 
 // readStorages says for each storage whether an operation or an output reads it.

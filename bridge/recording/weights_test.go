@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"samebits/bridge/diag"
+	"samebits/bridge/digest"
 	"samebits/bridge/recording"
 	"samebits/bridge/recording/recordingtest"
 	"samebits/bridge/tensor"
@@ -67,5 +68,23 @@ func TestUnreadWeightsMayBeMissing(t *testing.T) {
 	r.Storages = append(r.Storages, recording.Storage{Bytes: 8, Role: recording.Buffer, Name: "unread", DType: tensor.Int64})
 	if err := recording.CheckWeights(r, recordingtest.File(t, recordingtest.Weights(r, 1))); err != nil {
 		t.Error(err)
+	}
+}
+
+// What the reference read on the host is part of the recording: weights that hold something else there do not fit it.
+func TestHostConstants(t *testing.T) {
+	r := recordingtest.ConvBNReLU()
+	list := recordingtest.Weights(r, 1)
+	at := slices.IndexFunc(list, func(t safetensors.Tensor) bool { return t.Name == "bn.bias" })
+	r.Header.ProfileSettings = append(r.Header.ProfileSettings,
+		recording.Setting{Key: "host.absent", Value: "00"},
+		recording.Setting{Key: "host.bn.bias", Value: digest.Tensor(list[at].Spec, list[at].Data)})
+	if err := recording.CheckWeights(r, recordingtest.File(t, list)); err != nil {
+		t.Errorf("the same content: %v", err)
+	}
+	list[at].Data[0] ^= 1
+	ps, _ := diag.Of(recording.CheckWeights(r, recordingtest.File(t, list)))
+	if got, want := found(ps), []string{"weights/bn.bias: HOST_CONSTANT"}; !slices.Equal(got, want) {
+		t.Errorf("one bit flipped: %q instead of %q", got, want)
 	}
 }

@@ -13,14 +13,19 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from samebits_reference.reach import gives_numbers
+
 _SKIPPED = frozenset({"torch", "contextlib"})
-_WATCHERS = frozenset(f"samebits_reference.{name}" for name in ("observe", "recorder", "train_recorder", "watchers"))
+_WATCHERS = frozenset(
+    f"samebits_reference.{name}" for name in ("observe", "reach", "recorder", "train_recorder", "watchers")
+)
 
 
 class Observer(TorchDispatchMode):
     """Numbers the calls of a step. Subclasses look at each call before and after it runs.
 
-    Recordings and traces number operations alike because both are made by this class.
+    Recordings and traces number operations alike because both are made by this class. A call that gives the host a number
+    and no tensor is not one of them: it is the host that reads there.
     """
 
     def __init__(self) -> None:
@@ -33,8 +38,16 @@ class Observer(TorchDispatchMode):
     def after(self, index: int, func: torch._ops.OpOverload, result: Any) -> None:
         """Look at a call that has run."""
 
+    def host_reads(self, what: str, tensor: torch.Tensor) -> None:
+        """Look at a tensor whose data the host is about to read."""
+
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if gives_numbers(func):
+            for tensor in args:
+                if isinstance(tensor, torch.Tensor):
+                    self.host_reads(operation_name(func), tensor)
+            return func(*args, **kwargs)
         index = self.count
         self.count += 1
         self.before(index, func, args, kwargs)

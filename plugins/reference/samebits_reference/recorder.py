@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from samebits_reference import encode
+from samebits_reference import encode, weights
 from samebits_reference.families import Built, flatten
 from samebits_reference.observe import ModulePath, Observer, operation_name, source_line
+from samebits_reference.reach import NOWHERE, Origin, Reach, watch_reads
+from samebits_reference.watchers import tensors
 from samebits_reference.weights import whole_storage
 from samebits_wire import recording_pb2 as pb
+from samebits_wire.digest import digest_tensor
 from samebits_wire.problems import Kind, Problem, ProblemError
 
 SCHEMA = 1
@@ -71,6 +75,22 @@ class Recorder(Observer):
         self._values: dict[tuple[Any, ...], int] = {}
         self._frozen: dict[int, torch.Tensor] = {}  # what frozen storages held, by index
         self._state = _state(built.module)
+        self._reach = Reach(self._unseen)
+        self._origin: Origin = NOWHERE  # of what the call at hand is given
+        self._from_device = False  # and whether any of it lies on a device
+        self._host: set[str] = set()  # parameters and buffers that the host read
+        self._reads = contextlib.ExitStack()
+
+    def __enter__(self) -> Recorder:
+        """Begin to record."""
+        self._reads.enter_context(watch_reads(self.host_reads))
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """End it."""
+        super().__exit__(*error)
+        self._reads.close()
 
     # Calls.
 
@@ -90,9 +110,11 @@ class Recorder(Observer):
         except encode.CannotEncodeError as error:
             self._refuse(index, "UNRECORDABLE", f"{operation.name}: {error}")
             return
+        self._follow(func, args, kwargs)
         for position, formal in enumerate(func._schema.arguments):
             if formal.is_write:
                 self._check_write(index, operation, operation.arguments[position])
+                self._went(index, args[position] if position < len(args) else kwargs.get(formal.name))
 
     def after(self, index: int, func: torch._ops.OpOverload, result: Any) -> None:
         """Write down the results."""
@@ -101,6 +123,42 @@ class Recorder(Observer):
             operation.results.extend(encode.results(func, result, self._result))
         except encode.CannotEncodeError as error:
             self._refuse(index, "UNRECORDABLE", f"{operation.name}: {error}")
+            return
+        self._went(index, result)
+
+    def host_reads(self, what: str, tensor: torch.Tensor) -> None:
+        """Refuse a read on the host, unless the tensor lies there and no input can change what it holds."""
+        origin = self._reach.of(tensor)
+        if tensor.device.type == "cpu" and origin is not None:
+            self._host |= origin
+            return
+        place = "memory of the device" if tensor.device.type != "cpu" else "what an input reaches"
+        module, source = self.where()
+        self._problem(
+            len(self.recording.operations), module, source, "DYNAMIC_OPERATION", f"{what} reads {place} on the host"
+        )
+
+    def _follow(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Note where the data that a call is given comes from."""
+        given = list(tensors((args, tuple(kwargs.values()))))
+        random = torch.Tag.nondeterministic_seeded in func.tags
+        self._origin = None if random else self._reach.together(given)
+        self._from_device = any(tensor.device.type != "cpu" for tensor in given)
+
+    def _went(self, index: int, into: Any) -> None:
+        """Note where the data of a call goes."""
+        for tensor in tensors(into):
+            self._reach.flow(self._origin, tensor)
+            if self._from_device and tensor.device.type == "cpu":
+                name = self.recording.operations[index].name
+                self._refuse(index, "DYNAMIC_OPERATION", f"{name} copies memory of the device to the host")
+
+    def _unseen(self, tensor: torch.Tensor) -> Origin:
+        """Give the origin of a storage from before the step: state that steps leave alone, or a constant."""
+        name, role = self._state.get(tensor.untyped_storage()._cdata, ("", pb.ROLE_CONSTANT))
+        if role not in self.frozen:
+            return None
+        return frozenset((name,)) if name else NOWHERE
 
     def _check_write(self, index: int, operation: pb.Operation, argument: pb.Argument) -> None:
         items = argument.list.items if argument.HasField("list") else (argument,)
@@ -113,7 +171,10 @@ class Recorder(Observer):
 
     def _refuse(self, index: int, reason: str, summary: str) -> None:
         operation = self.recording.operations[index]
-        where = f"module {operation.module or '(top)'}, {operation.source}"
+        self._problem(index, operation.module, operation.source, reason, summary)
+
+    def _problem(self, index: int, module: str, source: str, reason: str, summary: str) -> None:
+        where = f"module {module or '(top)'}, {source}"
         self._problems.append(Problem(reason, summary, f"operations[{index}]", where))
 
     # Values and storages.
@@ -163,6 +224,8 @@ class Recorder(Observer):
         self.recording.storages.add(bytes=block.nbytes(), role=role, name=name, dtype=encode.dtype(tensor.dtype))
         self._storages[block._cdata] = index
         self._kept.append(StorageWeakRef(block))
+        if role == pb.ROLE_INPUT:
+            self._reach.flow(None, tensor)
         if role in _READ:
             with torch.utils._python_dispatch._disable_current_modes():
                 self._frozen[index] = whole_storage(tensor).cpu().clone()
@@ -187,8 +250,8 @@ class Recorder(Observer):
         for name, tensor in inputs:
             self.recording.inputs.add(name=name, value=self.value_of(tensor))
         self._head(mode, named, batch=inputs[0][1].shape[0])
-        weights = {self.recording.storages[index].name: content for index, content in self._frozen.items()}
-        return Taken(self.recording, self.recording.SerializeToString(deterministic=True), weights, list(outputs))
+        frozen = {self.recording.storages[index].name: content for index, content in self._frozen.items()}
+        return Taken(self.recording, self.recording.SerializeToString(deterministic=True), frozen, list(outputs))
 
     def output_role(self, name: str) -> pb.Role:
         """Give the role of the storage that an output lies on, if the step made it."""
@@ -211,7 +274,9 @@ class Recorder(Observer):
         header.family, header.size, header.task = order.family, order.size, order.task
         header.mode, header.precision = mode, order.precision
         header.profile = named.profile
-        header.profile_settings.extend(pb.Setting(key=key, value=value) for key, value in sorted(named.settings))
+        state = weights.state(self._built.module) if self._host else {}
+        settings = [*named.settings, *((f"host.{name}", digest_tensor(state[name])) for name in self._host)]
+        header.profile_settings.extend(pb.Setting(key=key, value=value) for key, value in sorted(settings))
         header.device_type = self._built.device.type
         header.environment.extend(pb.Setting(key=key, value=value) for key, value in sorted(named.environment.items()))
         header.seed, header.seasoning = order.seed, self._built.seasoning

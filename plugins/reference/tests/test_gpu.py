@@ -13,6 +13,7 @@ from samebits_reference import families, graphs
 from samebits_reference.arms import GRAPH, ReferenceArm
 from samebits_reference.families import Order, flatten
 from samebits_wire import arm_pb2 as wire
+from samebits_wire.problems import ProblemError
 
 pytestmark = pytest.mark.gpu
 
@@ -67,6 +68,20 @@ def test_replay_equals_eager(family: str, precision: str, imgsz: int, batch: int
         for name, tensor in graph.outputs:
             assert same_bits(tensor, eager[name]), name
     graph.release()
+
+
+def test_eomt_is_recorded_and_a_device_read_is_not() -> None:
+    """Its schedule lies on the CPU beside a model on the GPU; the recording knows what was read there."""
+    of = families.build(Order("eomt", device="cuda:0"))
+    of.step(probe(of, 0))
+    first, second = take(of, probe(of, 1)), take(of, probe(of, 2) * 0.5 + 0.25)
+    assert first.data == second.data
+    assert [s.key for s in first.recording.header.profile_settings if s.key.startswith("host.")] == [
+        "host.eomt.attn_mask_probs"
+    ]
+    of.module.eomt.attn_mask_probs = of.module.eomt.attn_mask_probs.to("cuda:0")
+    with pytest.raises(ProblemError, match="reads memory of the device on the host"):
+        take(of, probe(of, 1))
 
 
 @pytest.mark.parametrize(("family", "precision", "imgsz", "batch"), [cell for cell in CELLS if cell[1] != "fp16"])
