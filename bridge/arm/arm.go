@@ -183,5 +183,6 @@ type Stats struct {
 	Captures, Replays, EagerSteps, Fallbacks int64
 	Launches                                 int64 // operations or graph nodes sent to the device, all steps together
 	PeakBytes                                int64
+	Synchronisations                         int64 // waits for the device inside steps, the one that ends each step apart
 	FallbackReason                           string
 }

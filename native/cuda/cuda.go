@@ -154,6 +154,9 @@ func (d *Device) Environment() []device.Setting { return d.environment }
 // InUse counts the bytes of Alloc and of the programs, not what NVIDIA's libraries take for themselves.
 func (d *Device) InUse() int64 { return d.inUse.Load() }
 
+// Waits counts the times that this device was waited for.
+func (d *Device) Waits() int64 { return int64(C.sb_waits(d.c)) }
+
 // Peak is the largest InUse so far.
 func (d *Device) Peak() int64 { return d.peak.Load() }
 

@@ -35,6 +35,35 @@ func expect(t *testing.T, m device.Memory, offset int64, want []byte) {
 	}
 }
 
+func TestWaitsAreCounted(t *testing.T) {
+	d := openFake(t)
+	m, resolve := arena(t, d, 4096)
+	p := prepare(t, d, resolve, device.Options{}, saxpy())
+	if _, err := p.Capture(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		do   func() error
+		want int64
+	}{
+		{"run", func() error { return p.Run(0, 1) }, 0},
+		{"replay", p.Replay, 0},
+		{"wait", p.Wait, 1},
+		{"write", func() error { return m.Write(0, floats(1)) }, 1},
+		{"read", func() error { return m.Read(0, make([]byte, 4)) }, 1},
+		{"fill", func() error { return m.Fill(0, 4, 0) }, 1},
+	} {
+		before := d.Waits()
+		if err := c.do(); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if got := d.Waits() - before; got != c.want {
+			t.Errorf("%s waits %d times, want %d", c.name, got, c.want)
+		}
+	}
+}
+
 func TestRunCaptureReplay(t *testing.T) {
 	d := openFake(t)
 	m, resolve := arena(t, d, 4096)

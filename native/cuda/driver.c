@@ -1,3 +1,4 @@
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "tables.h"
@@ -56,6 +57,17 @@ int sb_memory_info(sb_device *d, size_t *free_bytes, size_t *total, sb_error *e)
   return 0;
 }
 
+// Every wait for the device goes through here, so that it is counted.
+int sb_wait(sb_device *d, struct CUstream_st *stream, sb_error *e) {
+  atomic_fetch_add_explicit(&d->waits, 1, memory_order_relaxed);
+  SB_TRY(d->l, SB_CUDA, cuStreamSynchronize, (stream), e);
+  return 0;
+}
+
+long long sb_waits(sb_device *d) {
+  return atomic_load_explicit(&d->waits, memory_order_relaxed);
+}
+
 int sb_alloc(sb_device *d, size_t bytes, sb_pointer *p, sb_error *e) {
   SB_ENTER(d, e);
   SB_TRY(d->l, SB_CUDA, cuMemAlloc_v2, (p, bytes), e);
@@ -71,22 +83,19 @@ int sb_free(sb_device *d, sb_pointer p, sb_error *e) {
 int sb_write(sb_device *d, sb_pointer to, const void *from, size_t bytes, sb_error *e) {
   SB_ENTER(d, e);
   SB_TRY(d->l, SB_CUDA, cuMemcpyHtoDAsync_v2, (to, from, bytes, d->transfers), e);
-  SB_TRY(d->l, SB_CUDA, cuStreamSynchronize, (d->transfers), e);
-  return 0;
+  return sb_wait(d, d->transfers, e);
 }
 
 int sb_read(sb_device *d, void *to, sb_pointer from, size_t bytes, sb_error *e) {
   SB_ENTER(d, e);
   SB_TRY(d->l, SB_CUDA, cuMemcpyDtoHAsync_v2, (to, from, bytes, d->transfers), e);
-  SB_TRY(d->l, SB_CUDA, cuStreamSynchronize, (d->transfers), e);
-  return 0;
+  return sb_wait(d, d->transfers, e);
 }
 
 int sb_set(sb_device *d, sb_pointer to, unsigned char value, size_t bytes, sb_error *e) {
   SB_ENTER(d, e);
   SB_TRY(d->l, SB_CUDA, cuMemsetD8Async, (to, value, bytes, d->transfers), e);
-  SB_TRY(d->l, SB_CUDA, cuStreamSynchronize, (d->transfers), e);
-  return 0;
+  return sb_wait(d, d->transfers, e);
 }
 
 int sb_register(sb_device *d, void *p, size_t bytes, sb_error *e) {

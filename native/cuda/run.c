@@ -39,8 +39,7 @@ int sb_queue_workspace(sb_queue *q, sb_pointer p, size_t bytes, sb_error *e) {
 
 int sb_queue_wait(sb_queue *q, sb_error *e) {
   SB_ENTER(q->d, e);
-  SB_TRY(q->d->l, SB_CUDA, cuStreamSynchronize, (q->stream), e);
-  return 0;
+  return sb_wait(q->d, q->stream, e);
 }
 
 int sb_queue_close(sb_queue *q, sb_error *e) {

@@ -34,6 +34,7 @@ typedef struct sb_device {
   int device;
   struct CUctx_st *context;
   struct CUstream_st *transfers;
+  _Atomic long long waits; // for streams, by any thread
 } sb_device;
 
 typedef struct sb_device_info {
@@ -46,6 +47,8 @@ typedef struct sb_device_info {
 int sb_device_count(sb_libraries *l, int *count, sb_error *e);
 int sb_device_open(sb_libraries *l, int index, sb_device **d, sb_device_info *info, sb_error *e);
 int sb_device_close(sb_device *d, sb_error *e);
+int sb_wait(sb_device *d, struct CUstream_st *stream, sb_error *e);
+long long sb_waits(sb_device *d);
 int sb_memory_info(sb_device *d, size_t *free, size_t *total, sb_error *e);
 int sb_alloc(sb_device *d, size_t bytes, sb_pointer *p, sb_error *e);
 int sb_free(sb_device *d, sb_pointer p, sb_error *e);

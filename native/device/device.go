@@ -74,14 +74,25 @@ type BatchNormBackward struct {
 	Epsilon              float64
 }
 
-// Matmul is cuBLAS's d = a*b without bias, as PyTorch's mm calls it for row-major d.
+// Factors scale a product: D = Alpha*A*B + Beta*D. Where Beta is 0 what D held before does not count, not even a NaN.
+type Factors struct{ Alpha, Beta float64 }
+
+// Matmul is cuBLAS's d = a*b, as PyTorch's mm, addmm and bmm call it.
 type Matmul struct {
-	A, B, D Tensor // [m,k], [k,n], [m,n]
+	A, B, D Tensor // [m,k], [k,n], [m,n]; or each with a dimension of batches before it
+	Factors *Factors
 }
 
-// Linear is cuBLASLt's d = a*b + bias with the bias in the epilogue, as PyTorch's addmm calls it for row-major d.
+// MatVec is cuBLAS's d = a*x of a matrix and a vector, as PyTorch's mv calls it.
+type MatVec struct {
+	A, X, D Tensor // [m,k], [k], [m]
+}
+
+// Linear is cuBLASLt's d = a*b + bias with the bias in the epilogue, as PyTorch's addmm calls it for row-major d. A bias
+// without sizes is none; then the product is added to what D held, whatever Factors say of Beta.
 type Linear struct {
 	A, B, Bias, D Tensor // [m,k], [k,n], [n], [m,n]
+	Factors       *Factors
 }
 
 // Copy copies bytes between places that do not overlap.
@@ -105,6 +116,7 @@ func (*Linear) command()      {}
 func (*BatchNormTraining) command() {}
 func (*BatchNormBackward) command() {}
 func (*Matmul) command()            {}
+func (*MatVec) command()            {}
 
 func (*Copy) command() {}
 func (*Fill) command() {}
@@ -166,6 +178,9 @@ type Device interface {
 	Prepare(list []Command, resolve Resolve, options Options) (Program, error)
 	// InUse and Peak are bytes of device memory that this process holds and held.
 	InUse() int64
+	// Waits counts how often this process waited for the device: Program.Wait, and Memory's Write, Read and Fill. A device
+	// that works while it is called is never waited for.
+	Waits() int64
 	Peak() int64
 	Close() error
 }

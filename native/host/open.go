@@ -116,6 +116,9 @@ func (d *Device) Name() string { return "host" }
 // InUse is the bytes of all memories.
 func (d *Device) InUse() int64 { return d.inUse.Load() }
 
+// Waits is 0: the CPU has done its work when a call returns.
+func (d *Device) Waits() int64 { return 0 }
+
 // Peak is the most that InUse ever was.
 func (d *Device) Peak() int64 { return d.peak.Load() }
 

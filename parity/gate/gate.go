@@ -62,6 +62,7 @@ const (
 	NotReplayed               Reason = "NOT_REPLAYED"
 	CapturedAgain             Reason = "CAPTURED_AGAIN"
 	NotLaunched               Reason = "NOT_LAUNCHED"
+	Synchronised              Reason = "SYNCHRONISED"
 	OutputDiffers             Reason = "OUTPUT_DIFFERS"
 	OutputNotWritten          Reason = "OUTPUT_NOT_WRITTEN"
 	OutputOverwritten         Reason = "OUTPUT_OVERWRITTEN"

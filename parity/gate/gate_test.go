@@ -101,6 +101,7 @@ func TestEngaged(t *testing.T) {
 		{"one replay less", func(e *Engagement) { e.After.Replays-- }, NotReplayed},
 		{"an eager step", func(e *Engagement) { e.After.EagerSteps++ }, NotReplayed},
 		{"captured again", func(e *Engagement) { e.After.Captures++ }, CapturedAgain},
+		{"a wait inside a step", func(e *Engagement) { e.After.Synchronisations++ }, Synchronised},
 		{"nothing launched", func(e *Engagement) { e.After.Launches = e.Before.Launches }, NotLaunched},
 	} {
 		e := good

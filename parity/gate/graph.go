@@ -25,6 +25,8 @@ type EngagedFigures struct {
 	EagerSteps int64 `json:"eager_steps"`
 	Fallbacks  int64 `json:"fallbacks"`
 	Launches   int64 `json:"launches"`
+	// Waits for the device inside steps, beside the one that ends each.
+	Synchronisations int64 `json:"synchronisations"`
 }
 
 // JudgeEngaged holds if a graph was captured, and every step since then was a replay of it.
@@ -33,6 +35,7 @@ func JudgeEngaged(e Engagement) Finding {
 		Captures: e.After.Captures, Nodes: e.Prepared.Nodes, Steps: e.Steps,
 		Replays: e.After.Replays - e.Before.Replays, EagerSteps: e.After.EagerSteps - e.Before.EagerSteps,
 		Fallbacks: e.After.Fallbacks, Launches: e.After.Launches - e.Before.Launches,
+		Synchronisations: e.After.Synchronisations - e.Before.Synchronisations,
 	}
 	f := Finding{Outcome: Failed, Figures: figures}
 	switch {
@@ -47,6 +50,9 @@ func JudgeEngaged(e Engagement) Finding {
 		f.Reason, f.Detail = CapturedAgain, fmt.Sprintf("%d graphs were captured while replaying", e.After.Captures-e.Before.Captures)
 	case figures.Launches < e.Steps:
 		f.Reason, f.Detail = NotLaunched, fmt.Sprintf("%d replays launched %d nodes", e.Steps, figures.Launches)
+	case figures.Synchronisations > 0:
+		f.Reason = Synchronised
+		f.Detail = fmt.Sprintf("the host waited %d times for the device inside %d steps", figures.Synchronisations, e.Steps)
 	default:
 		f.Outcome = Passed
 	}

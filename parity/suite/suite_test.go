@@ -58,6 +58,7 @@ func TestFaults(t *testing.T) {
 		{"steps run eagerly", suitetest.Faults{RunsEagerly: true}, gate.Engaged, gate.NotReplayed, result.Refused, arm.NativeGraph},
 		{"graphs are captured again", suitetest.Faults{CapturesAgain: true}, gate.Engaged, gate.CapturedAgain, result.Refused, arm.NativeGraph},
 		{"replays launch nothing", suitetest.Faults{LaunchesNothing: true}, gate.Engaged, gate.NotLaunched, result.Refused, arm.NativeGraph},
+		{"a step waits", suitetest.Faults{Waits: true}, gate.Engaged, gate.Synchronised, result.Refused, arm.NativeGraph},
 		{"native is off by an ULP", suitetest.Faults{Native: suitetest.ULPs(1), NativeTrace: true}, gate.Native, gate.NativeDiffers, result.Differs, arm.NativeEager},
 		{"native gives another shape", suitetest.Faults{OtherShape: true}, gate.Native, gate.OutputsOfOtherShape, result.Differs, arm.NativeEager},
 	} {

@@ -179,7 +179,9 @@ func (p *predictor) launch() error {
 }
 
 func (p *predictor) Step(input, output int) error {
+	waits := p.device.Waits()
 	err := p.submit(input, output)
+	p.stats.Synchronisations += p.device.Waits() - waits
 	if waited := p.model.Wait(); err == nil { // in any case: the banks are the host's again
 		err = waited
 	}

@@ -179,6 +179,7 @@ func (t *trainer) launch(shape *train.Shape) error {
 }
 
 func (t *trainer) Step(input, output int) error {
+	waits := t.device.Waits()
 	if err := t.write(input); err != nil {
 		return err
 	}
@@ -197,6 +198,7 @@ func (t *trainer) Step(input, output int) error {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
+	t.stats.Synchronisations += t.device.Waits() - waits
 	return shape.Wait() // the only one of a step
 }
 

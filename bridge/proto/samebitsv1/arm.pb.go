@@ -1616,16 +1616,17 @@ func (*StatsRequest) Descriptor() ([]byte, []int) {
 }
 
 type StatsReply struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Captures       uint64                 `protobuf:"varint,1,opt,name=captures,proto3" json:"captures,omitempty"`
-	Replays        uint64                 `protobuf:"varint,2,opt,name=replays,proto3" json:"replays,omitempty"`
-	EagerSteps     uint64                 `protobuf:"varint,3,opt,name=eager_steps,json=eagerSteps,proto3" json:"eager_steps,omitempty"`
-	Fallbacks      uint64                 `protobuf:"varint,4,opt,name=fallbacks,proto3" json:"fallbacks,omitempty"`
-	Launches       uint64                 `protobuf:"varint,5,opt,name=launches,proto3" json:"launches,omitempty"` // operations or graph nodes sent to the device, all steps together
-	PeakBytes      uint64                 `protobuf:"varint,6,opt,name=peak_bytes,json=peakBytes,proto3" json:"peak_bytes,omitempty"`
-	FallbackReason string                 `protobuf:"bytes,7,opt,name=fallback_reason,json=fallbackReason,proto3" json:"fallback_reason,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Captures         uint64                 `protobuf:"varint,1,opt,name=captures,proto3" json:"captures,omitempty"`
+	Replays          uint64                 `protobuf:"varint,2,opt,name=replays,proto3" json:"replays,omitempty"`
+	EagerSteps       uint64                 `protobuf:"varint,3,opt,name=eager_steps,json=eagerSteps,proto3" json:"eager_steps,omitempty"`
+	Fallbacks        uint64                 `protobuf:"varint,4,opt,name=fallbacks,proto3" json:"fallbacks,omitempty"`
+	Launches         uint64                 `protobuf:"varint,5,opt,name=launches,proto3" json:"launches,omitempty"` // operations or graph nodes sent to the device, all steps together
+	PeakBytes        uint64                 `protobuf:"varint,6,opt,name=peak_bytes,json=peakBytes,proto3" json:"peak_bytes,omitempty"`
+	FallbackReason   string                 `protobuf:"bytes,7,opt,name=fallback_reason,json=fallbackReason,proto3" json:"fallback_reason,omitempty"`
+	Synchronisations uint64                 `protobuf:"varint,8,opt,name=synchronisations,proto3" json:"synchronisations,omitempty"` // waits of the host for the device inside steps, the one that ends each step apart
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *StatsReply) Reset() {
@@ -1705,6 +1706,13 @@ func (x *StatsReply) GetFallbackReason() string {
 		return x.FallbackReason
 	}
 	return ""
+}
+
+func (x *StatsReply) GetSynchronisations() uint64 {
+	if x != nil {
+		return x.Synchronisations
+	}
+	return 0
 }
 
 // Problems travel in the trailing metadata key samebits-problems-bin beside a gRPC status.
@@ -1946,7 +1954,7 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"iterations\"2\n" +
 	"\fMeasureReply\x12\"\n" +
 	"\fmilliseconds\x18\x01 \x03(\x01R\fmilliseconds\"\x0e\n" +
-	"\fStatsRequest\"\xe5\x01\n" +
+	"\fStatsRequest\"\x91\x02\n" +
 	"\n" +
 	"StatsReply\x12\x1a\n" +
 	"\bcaptures\x18\x01 \x01(\x04R\bcaptures\x12\x18\n" +
@@ -1957,7 +1965,8 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\blaunches\x18\x05 \x01(\x04R\blaunches\x12\x1d\n" +
 	"\n" +
 	"peak_bytes\x18\x06 \x01(\x04R\tpeakBytes\x12'\n" +
-	"\x0ffallback_reason\x18\a \x01(\tR\x0efallbackReason\"<\n" +
+	"\x0ffallback_reason\x18\a \x01(\tR\x0efallbackReason\x12*\n" +
+	"\x10synchronisations\x18\b \x01(\x04R\x10synchronisations\"<\n" +
 	"\bProblems\x120\n" +
 	"\bproblems\x18\x01 \x03(\v2\x14.samebits.v1.ProblemR\bproblems\"g\n" +
 	"\aProblem\x12\x16\n" +

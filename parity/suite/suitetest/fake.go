@@ -37,6 +37,7 @@ type Faults struct {
 	ReadsChurn       bool // replays read memory that was freed
 	NotCaptured      bool
 	FallsBack        bool
+	Waits            bool
 	RunsEagerly      bool // says that it captured, and steps eagerly
 	CapturesAgain    bool
 	LaunchesNothing  bool
@@ -369,6 +370,9 @@ func (a *fakeArm) countReplay() {
 		a.stats.EagerSteps++
 	default:
 		a.stats.Replays++
+	}
+	if a.Waits {
+		a.stats.Synchronisations++
 	}
 	if a.CapturesAgain {
 		a.stats.Captures++
