@@ -101,6 +101,10 @@ class RecordingSession(Session):
         self.graph = None
 
 
+# Settings that say more of a recording than its profile: see docs/families.md.
+_OF_THE_STEP = ("host.", "key.", "train.")
+
+
 def _profile(recording: pb.Recording) -> Profile:
     """Find the profile of a recording, and refuse one that this plugin has otherwise."""
     chosen = profile.find(recording.header.profile)
@@ -112,7 +116,7 @@ def _profile(recording: pb.Recording) -> Profile:
             "header.profile_settings",
         )
         for setting in recording.header.profile_settings
-        if not setting.key.startswith("train.") and have.get(setting.key) != setting.value
+        if not setting.key.startswith(_OF_THE_STEP) and have.get(setting.key) != setting.value
     ]
     if problems:
         raise ProblemError(problems)
