@@ -56,6 +56,9 @@ type BuildRequest struct {
 	ImgSize            int64  // 0: the family's own
 	Batch              int64  // 0: 1
 	Mode               string // predict (also where empty), train
+	// ConstructOnly asks for the part of the work that leaves the device alone; a Build of the same follows. A plugin that
+	// does not know it builds twice.
+	ConstructOnly bool
 }
 
 // BuildReply says what was built.

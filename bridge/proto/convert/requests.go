@@ -13,7 +13,7 @@ func Build(r arm.BuildRequest) *pb.BuildRequest {
 	return &pb.BuildRequest{
 		Family: valid(r.Family), Size: valid(r.Size), Task: valid(r.Task), Seed: r.Seed, Precision: valid(r.Precision),
 		Profile: valid(r.Profile), Device: valid(r.Device), Arm: valid(r.Arm), FreshWeights: r.FreshWeights,
-		Imgsz: r.ImgSize, Batch: r.Batch, Mode: valid(r.Mode),
+		Imgsz: r.ImgSize, Batch: r.Batch, Mode: valid(r.Mode), ConstructOnly: r.ConstructOnly,
 	}
 }
 
@@ -22,7 +22,7 @@ func BuildFrom(r *pb.BuildRequest) arm.BuildRequest {
 	return arm.BuildRequest{
 		Family: r.GetFamily(), Size: r.GetSize(), Task: r.GetTask(), Seed: r.GetSeed(), Precision: r.GetPrecision(),
 		Profile: r.GetProfile(), Device: r.GetDevice(), Arm: r.GetArm(), FreshWeights: r.GetFreshWeights(),
-		ImgSize: r.GetImgsz(), Batch: r.GetBatch(), Mode: r.GetMode(),
+		ImgSize: r.GetImgsz(), Batch: r.GetBatch(), Mode: r.GetMode(), ConstructOnly: r.GetConstructOnly(),
 	}
 }
 

@@ -353,12 +353,13 @@ type BuildRequest struct {
 	Seed          uint64                 `protobuf:"varint,4,opt,name=seed,proto3" json:"seed,omitempty"`
 	Precision     string                 `protobuf:"bytes,5,opt,name=precision,proto3" json:"precision,omitempty"` // fp32, bf16, fp16, fp64
 	Profile       string                 `protobuf:"bytes,6,opt,name=profile,proto3" json:"profile,omitempty"`
-	Device        string                 `protobuf:"bytes,7,opt,name=device,proto3" json:"device,omitempty"`                                  // cuda:0, cpu
-	Arm           string                 `protobuf:"bytes,8,opt,name=arm,proto3" json:"arm,omitempty"`                                        // reference-eager, reference-graph
-	FreshWeights  bool                   `protobuf:"varint,9,opt,name=fresh_weights,json=freshWeights,proto3" json:"fresh_weights,omitempty"` // false: seasoned
-	Imgsz         int64                  `protobuf:"varint,10,opt,name=imgsz,proto3" json:"imgsz,omitempty"`                                  // 0: the family's own
-	Batch         int64                  `protobuf:"varint,11,opt,name=batch,proto3" json:"batch,omitempty"`                                  // 0: 1
-	Mode          string                 `protobuf:"bytes,12,opt,name=mode,proto3" json:"mode,omitempty"`                                     // predict (also where empty), train
+	Device        string                 `protobuf:"bytes,7,opt,name=device,proto3" json:"device,omitempty"`                                      // cuda:0, cpu
+	Arm           string                 `protobuf:"bytes,8,opt,name=arm,proto3" json:"arm,omitempty"`                                            // reference-eager, reference-graph
+	FreshWeights  bool                   `protobuf:"varint,9,opt,name=fresh_weights,json=freshWeights,proto3" json:"fresh_weights,omitempty"`     // false: seasoned
+	Imgsz         int64                  `protobuf:"varint,10,opt,name=imgsz,proto3" json:"imgsz,omitempty"`                                      // 0: the family's own
+	Batch         int64                  `protobuf:"varint,11,opt,name=batch,proto3" json:"batch,omitempty"`                                      // 0: 1
+	Mode          string                 `protobuf:"bytes,12,opt,name=mode,proto3" json:"mode,omitempty"`                                         // predict (also where empty), train
+	ConstructOnly bool                   `protobuf:"varint,13,opt,name=construct_only,json=constructOnly,proto3" json:"construct_only,omitempty"` // make the model on the CPU and leave the device alone, for a Build of the same that follows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -475,6 +476,13 @@ func (x *BuildRequest) GetMode() string {
 		return x.Mode
 	}
 	return ""
+}
+
+func (x *BuildRequest) GetConstructOnly() bool {
+	if x != nil {
+		return x.ConstructOnly
+	}
+	return false
 }
 
 type BuildReply struct {
@@ -1848,7 +1856,7 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\venvironment\x18\x06 \x03(\v2\x14.samebits.v1.SettingR\venvironment\"<\n" +
 	"\rAttachRequest\x12+\n" +
 	"\x06region\x18\x01 \x01(\v2\x13.samebits.v1.RegionR\x06region\"\r\n" +
-	"\vAttachReply\"\xa9\x02\n" +
+	"\vAttachReply\"\xd0\x02\n" +
 	"\fBuildRequest\x12\x16\n" +
 	"\x06family\x18\x01 \x01(\tR\x06family\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\tR\x04size\x12\x12\n" +
@@ -1862,7 +1870,8 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\x05imgsz\x18\n" +
 	" \x01(\x03R\x05imgsz\x12\x14\n" +
 	"\x05batch\x18\v \x01(\x03R\x05batch\x12\x12\n" +
-	"\x04mode\x18\f \x01(\tR\x04mode\"\x82\x02\n" +
+	"\x04mode\x18\f \x01(\tR\x04mode\x12%\n" +
+	"\x0econstruct_only\x18\r \x01(\bR\rconstructOnly\"\x82\x02\n" +
 	"\n" +
 	"BuildReply\x12/\n" +
 	"\x06inputs\x18\x01 \x03(\v2\x17.samebits.v1.TensorSpecR\x06inputs\x12%\n" +

@@ -37,6 +37,7 @@ class ReferenceArm(Arm):
 
     def __init__(self) -> None:
         self._session: Session | None = None
+        self._constructed: families.Constructed | None = None  # for the next Build
 
     def describe(self) -> wire.DescribeReply:
         """Say what is here."""
@@ -59,21 +60,24 @@ class ReferenceArm(Arm):
             problem = Problem("UNKNOWN_MODE", f"this plugin does not {request.mode}", "mode", "known: predict, train")
             raise ProblemError(problem, Kind.UNIMPLEMENTED)
         chosen = profile.find(request.profile)
+        constructed = self._constructed
         self._drop()
         chosen.apply()
-        built = families.build(
-            Order(
-                family=request.family,
-                size=request.size,
-                task=request.task,
-                seed=request.seed,
-                precision="fp64" if request.arm == DOUBLE else request.precision or "fp32",
-                device=request.device,
-                imgsz=request.imgsz,
-                batch=request.batch or 1,
-                fresh_weights=request.fresh_weights,
-            )
+        order = Order(
+            family=request.family,
+            size=request.size,
+            task=request.task,
+            seed=request.seed,
+            precision="fp64" if request.arm == DOUBLE else request.precision or "fp32",
+            device=request.device,
+            imgsz=request.imgsz,
+            batch=request.batch or 1,
+            fresh_weights=request.fresh_weights,
         )
+        if request.construct_only:
+            made = self._constructed = families.construct(order)
+            return wire.BuildReply(task=made.order.task, size=made.order.size, imgsz=made.order.imgsz)
+        built = families.build(order, constructed)
         chosen.verify()
         session = mode(request.arm, chosen, built)
         session.weights_file = weights.encode(built.weights())
@@ -282,7 +286,7 @@ class ReferenceArm(Arm):
     def _drop(self) -> None:
         if self._session is not None:
             self._session.release()
-        self._session = None
+        self._session = self._constructed = None
         gc.collect()
         if torch.cuda.is_initialized():
             torch.cuda.empty_cache()

@@ -76,35 +76,59 @@ class Built:
         return torch.autocast(self.device.type, dtype, cache_enabled=cache) if dtype else contextlib.nullcontext()
 
 
-def build(order: Order) -> Built:
-    """Build a family. Everything wrong with the order is refused at once."""
-    cell = cells.find(order.family, order.task)
-    device = named_device(order.device)
+@dataclasses.dataclass(frozen=True)
+class Constructed:
+    """A family as it is made, on the CPU and with no device touched."""
+
+    asked: Order
+    cell: Cell
+    order: Order  # with nothing left open
+    wrapper: Any
+    seasoning: str
+
+
+def build(order: Order, constructed: Constructed | None = None) -> Built:
+    """Build a family. Everything wrong with the order is refused at once.
+
+    What `construct` made of the same order is used up.
+    """
+    if constructed is None or constructed.asked != order:
+        constructed = construct(order)
+    order, wrapper = constructed.order, constructed.wrapper
+    module: torch.nn.Module = wrapper.model
+    dtypes = {name: tensor.dtype for name, tensor in weights.state(module).items()}
+    if order.precision == "fp64":
+        module.double()
+    device = torch.device(order.device)
+    module.to(device)
+    wrapper.device = device
+    return Built(constructed.cell, order, device, module, constructed.seasoning, wrapper._forward, dtypes)
+
+
+def construct(asked: Order) -> Constructed:
+    """Do what building has to do on the CPU, which takes most of its time."""
+    cell = cells.find(asked.family, asked.task)
+    device = named_device(asked.device)
     model_class = _load_class(cell)
     sizes = _sizes(model_class, cell.task)
-    size = order.size or cell.size
+    size = asked.size or cell.size
     problems = []
     if size not in sizes:
         detail = f"its sizes: {', '.join(sizes)}"
         problems.append(Problem("UNKNOWN_SIZE", f"{cell.family} {cell.task} has no size {size!r}", "size", detail))
-    if order.precision not in PRECISIONS:
+    if asked.precision not in PRECISIONS:
         detail = f"known: {', '.join(PRECISIONS)}"
-        problems.append(Problem("UNKNOWN_PRECISION", f"no precision {order.precision!r}", "precision", detail))
-    imgsz = order.imgsz or cell.only or sizes.get(size, cell.native)
-    problems += cells.check_shape(cell, imgsz, order.batch)
+        problems.append(Problem("UNKNOWN_PRECISION", f"no precision {asked.precision!r}", "precision", detail))
+    imgsz = asked.imgsz or cell.only or sizes.get(size, cell.native)
+    problems += cells.check_shape(cell, imgsz, asked.batch)
     if problems:
         raise ProblemError(problems)
 
-    order = dataclasses.replace(order, size=size, task=cell.task, imgsz=imgsz, device=str(device))
+    order = dataclasses.replace(asked, size=size, task=cell.task, imgsz=imgsz, device=str(device))
     wrapper = _construct(model_class, cell, order)
     module: torch.nn.Module = wrapper.model.eval()
     seasoning = season.FRESH if order.fresh_weights else season.season(module, cell.family, order.seed)
-    dtypes = {name: tensor.dtype for name, tensor in weights.state(module).items()}
-    if order.precision == "fp64":
-        module.double()
-    module.to(device)
-    wrapper.device = device
-    return Built(cell, order, device, module, seasoning, wrapper._forward, dtypes)
+    return Constructed(asked, cell, order, wrapper, seasoning)
 
 
 def flatten(output: Any, name: str = "") -> Iterator[tuple[str, torch.Tensor]]:

@@ -51,7 +51,7 @@ class AttachReply(_message.Message):
     def __init__(self) -> None: ...
 
 class BuildRequest(_message.Message):
-    __slots__ = ("family", "size", "task", "seed", "precision", "profile", "device", "arm", "fresh_weights", "imgsz", "batch", "mode")
+    __slots__ = ("family", "size", "task", "seed", "precision", "profile", "device", "arm", "fresh_weights", "imgsz", "batch", "mode", "construct_only")
     FAMILY_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +64,7 @@ class BuildRequest(_message.Message):
     IMGSZ_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
+    CONSTRUCT_ONLY_FIELD_NUMBER: _ClassVar[int]
     family: str
     size: str
     task: str
@@ -76,7 +77,8 @@ class BuildRequest(_message.Message):
     imgsz: int
     batch: int
     mode: str
-    def __init__(self, family: _Optional[str] = ..., size: _Optional[str] = ..., task: _Optional[str] = ..., seed: _Optional[int] = ..., precision: _Optional[str] = ..., profile: _Optional[str] = ..., device: _Optional[str] = ..., arm: _Optional[str] = ..., fresh_weights: _Optional[bool] = ..., imgsz: _Optional[int] = ..., batch: _Optional[int] = ..., mode: _Optional[str] = ...) -> None: ...
+    construct_only: bool
+    def __init__(self, family: _Optional[str] = ..., size: _Optional[str] = ..., task: _Optional[str] = ..., seed: _Optional[int] = ..., precision: _Optional[str] = ..., profile: _Optional[str] = ..., device: _Optional[str] = ..., arm: _Optional[str] = ..., fresh_weights: _Optional[bool] = ..., imgsz: _Optional[int] = ..., batch: _Optional[int] = ..., mode: _Optional[str] = ..., construct_only: _Optional[bool] = ...) -> None: ...
 
 class BuildReply(_message.Message):
     __slots__ = ("inputs", "weights_length", "task", "size", "imgsz", "outputs", "checkpoint_length")

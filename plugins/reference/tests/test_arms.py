@@ -5,7 +5,7 @@ import torch
 from conftest import HostMemory, built, recorded, same_bits
 from interpreter import Interpreter
 
-from samebits_reference import weights
+from samebits_reference import families, weights
 from samebits_reference.arms import DOUBLE, EAGER, GRAPH, ReferenceArm
 from samebits_reference.exhaustion import is_out_of_memory
 from samebits_reference.families import flatten
@@ -70,6 +70,24 @@ def test_describe_names_arms_devices_and_versions() -> None:
     assert environment["torch"] == torch.__version__
     assert {"libreyolo", "python"} <= environment.keys()
     assert list(environment) == sorted(environment)
+
+
+def test_what_was_constructed_before_is_built(host: HostMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[families.Order] = []
+    construct = families.construct
+    monkeypatch.setattr(families, "construct", lambda order: made.append(order) or construct(order))
+    plain = Session(host, order())
+    early = Session(host, order(construct_only=True))
+    assert (early.built.size, early.built.imgsz, len(early.built.inputs)) == ("18", 64, 0)
+    assert reasons(refusal(early.arm.export, wire.ExportRequest(what=WEIGHTS), host.memory)) == ["NOT_BUILT"]
+    early.built = early.arm.build(order(), host.memory)
+    assert len(made) == 2
+    length = plain.built.weights_length
+    assert early.export(WEIGHTS, length) == plain.export(WEIGHTS, length)
+    early.arm.build(order(seed=1, construct_only=True), host.memory)
+    early.arm.build(order(), host.memory)  # another one after all
+    assert len(made) == 4
+    assert early.export(WEIGHTS, length) == plain.export(WEIGHTS, length)
 
 
 def test_steps_from_bank_to_bank_are_eager_steps(session: Session) -> None:
