@@ -9,6 +9,8 @@ import (
 
 // describe notes the environment of one side, the first time that it is asked.
 func (v *verification) describe(ctx context.Context, a Arm, side string) error {
+	v.describing.Lock() // arms of one side may get here at the same time
+	defer v.describing.Unlock()
 	if v.environment[side] != nil {
 		return nil
 	}
@@ -18,6 +20,13 @@ func (v *verification) describe(ctx context.Context, a Arm, side string) error {
 	}
 	v.environment[side] = append([]recording.Setting{}, d.Environment...)
 	return nil
+}
+
+// settings gives the environment of a side, as far as it was asked.
+func (v *verification) settings(side string) []recording.Setting {
+	v.describing.Lock()
+	defer v.describing.Unlock()
+	return v.environment[side]
 }
 
 // mergedEnvironment gives one map of both sides. Where they disagree, the plain key is the reference's and native's has

@@ -21,7 +21,7 @@ type evidence struct {
 
 // openReference builds the cell's model in a fresh process, with the weights that the recorder had.
 func (v *verification) openReference(ctx context.Context, name string) (*session, error) {
-	a, err := v.suite.Start.Reference(ctx)
+	a, err := v.start(ctx, v.suite.Start.Reference)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +34,11 @@ func (v *verification) openReference(ctx context.Context, name string) (*session
 }
 
 func (v *verification) build(ctx context.Context, s *session) error {
-	built, err := s.arm.Build(ctx, v.cell.buildRequest(s.name))
+	built, err := s.arm.Build(ctx, v.asked.buildRequest(s.name))
 	if err != nil {
+		return err
+	}
+	if err := v.awaitRecording(ctx); err != nil {
 		return err
 	}
 	weights, err := give(ctx, s.arm, v.recorded.Built)
@@ -56,6 +59,16 @@ func (v *verification) build(ctx context.Context, s *session) error {
 	return s.ready(ctx, built.Inputs, outputs, v.cell.Seed, s.name == arm.ReferenceGraph)
 }
 
+// awaitRecording waits until the recorder has what other arms need.
+func (v *verification) awaitRecording(ctx context.Context) error {
+	select {
+	case <-v.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // double gives the outputs of the same model in double precision.
 func double(specs []tensor.Spec) []tensor.Spec {
 	wide := slices.Clone(specs)
@@ -69,7 +82,12 @@ func double(specs []tensor.Spec) []tensor.Spec {
 
 // openNative loads the recording into a fresh process of the native engine.
 func (v *verification) openNative(ctx context.Context, name string, options ...recording.Setting) (*session, error) {
-	a, err := v.suite.Start.Native(ctx, v.environment[reference])
+	if err := v.awaitRecording(ctx); err != nil {
+		return nil, err
+	}
+	a, err := v.start(ctx, func(ctx context.Context) (Arm, error) {
+		return v.suite.Start.Native(ctx, v.settings(reference))
+	})
 	if err != nil {
 		return nil, err
 	}

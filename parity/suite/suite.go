@@ -4,13 +4,14 @@ package suite
 
 import (
 	"context"
+	"sync"
 
-	"samebits/bridge/arm"
 	"samebits/bridge/digest"
 	"samebits/bridge/recording"
 	"samebits/parity/gate"
 	"samebits/parity/probe"
 	"samebits/parity/result"
+	"samebits/parity/turns"
 )
 
 // Suite verifies cells.
@@ -23,6 +24,12 @@ type Suite struct {
 	EngineBuild string
 	// Progress is told before each part of the work; it may be nil.
 	Progress func(Event)
+
+	// Together prepares all arms of a cell at the same time, and measures them at the end, one after the other. It is of
+	// mode predict alone. Otherwise an arm's process starts when the one before has ended, which takes less memory.
+	Together bool
+	// Turns orders this suite's cells where several are verified at the same time, or one Together; otherwise it may be nil.
+	Turns *turns.Turns
 }
 
 // Event says what the suite is doing.
@@ -34,15 +41,20 @@ type Event struct {
 
 // verification is the state of one cell's verification.
 type verification struct {
-	suite       *Suite
-	cell        Cell
-	probes      []string
-	recorded    Recorded
+	suite    *Suite
+	asked    Cell // as it was asked for
+	cell     Cell // with what the recorder has filled in
+	probes   []string
+	recorded Recorded
+	ready    chan struct{} // is closed when the recording is there for other arms
+
+	describing  sync.Mutex
 	environment map[string][]recording.Setting // by side
-	eager       gate.Run                       // what the eager reference gave
-	training    training                       // of a cell of mode train
-	result      result.Result
-	step        int
+
+	eager    gate.Run // what the eager reference gave
+	training training // of a cell of mode train
+	result   result.Result
+	step     int
 }
 
 // The sides whose environments are recorded.
@@ -59,8 +71,8 @@ func (s *Suite) Verify(ctx context.Context, cell Cell) result.Result {
 }
 
 func (s *Suite) begin(cell Cell) *verification {
-	return &verification{suite: s, cell: cell, probes: probe.Names(), result: cell.result(),
-		environment: map[string][]recording.Setting{}}
+	return &verification{suite: s, asked: cell, cell: cell, probes: probe.Names(), result: cell.result(),
+		ready: make(chan struct{}), environment: map[string][]recording.Setting{}}
 }
 
 // run goes through the arms. It ends early, without an error, where a gate that failed leaves nothing to compare with.
@@ -68,20 +80,7 @@ func (v *verification) run(ctx context.Context) error {
 	if v.cell.Trains() {
 		return v.train(ctx)
 	}
-	if err := v.record(ctx, true); err != nil || v.failed(gate.SameRecording) {
-		return err
-	}
-	if err := v.repeat(ctx); err != nil || v.failed(gate.Reproduces) {
-		return err
-	}
-	v.judge(gate.InputSeen, gate.JudgeInputSeen(v.eager, v.probes))
-	if v.failed(gate.InputSeen) {
-		return nil
-	}
-	if err := v.referenceGraph(ctx); err != nil {
-		return err
-	}
-	return v.native(ctx)
+	return v.predict(ctx)
 }
 
 func (v *verification) progress(what string) {
@@ -127,7 +126,7 @@ func (v *verification) failed(id gate.ID) bool { return v.result.Gates[id].Outco
 // record makes the recording, and if it is asked to, records again and judges SAME-RECORDING.
 func (v *verification) record(ctx context.Context, again bool) error {
 	v.progress("recording")
-	a, err := v.suite.Start.Reference(ctx)
+	a, err := v.start(ctx, v.suite.Start.Reference)
 	if err != nil {
 		return err
 	}
@@ -153,6 +152,7 @@ func (v *verification) record(ctx context.Context, again bool) error {
 	if v.result.Digests.Inputs, err = v.recorded.inputDigests(v.probes); err != nil {
 		return err
 	}
+	close(v.ready)
 	if err := v.keepRecorded(); err != nil || !again {
 		return err
 	}
@@ -171,34 +171,6 @@ func (v *verification) fillIn() {
 	r.Size, r.Task, r.ImgSize, r.Batch, r.Reproduce = filled.Size, filled.Task, filled.ImgSize, filled.Batch, filled.Reproduce
 }
 
-// repeat runs the eager reference in two fresh processes and judges REPRODUCES.
-func (v *verification) repeat(ctx context.Context) error {
-	var both [2]gate.Repetition
-	for i := range both {
-		v.progress([]string{"reference-eager", "reference-eager again"}[i])
-		s, err := v.openReference(ctx, arm.ReferenceEager)
-		if err != nil {
-			return err
-		}
-		e, err := v.eagerly(ctx, s)
-		if err == nil && i == 1 {
-			err = v.measure(ctx, s)
-		}
-		s.arm.Stop()
-		if err != nil {
-			return err
-		}
-		both[i] = gate.Repetition{Run: e.run, Again: v.probes[0], Last: e.again}
-	}
-	v.eager = both[0].Run
-	finding, err := gate.JudgeReproduces(both[0], both[1], v.probes)
-	if err != nil {
-		return err
-	}
-	v.judge(gate.Reproduces, finding)
-	return v.took(arm.ReferenceEager, v.eager)
-}
-
 // took notes that an arm ran, and what it gave.
 func (v *verification) took(name string, run gate.Run) error {
 	v.result.Arms = append(v.result.Arms, name)
@@ -213,12 +185,19 @@ func (v *verification) took(name string, run gate.Run) error {
 	return v.keepRun(name, run)
 }
 
-// measure times an arm that is ready, at the end of its process.
-func (v *verification) measure(ctx context.Context, s *session) error {
-	t, err := v.suite.Timing.measure(ctx, s)
+// measure times arms that are ready, one after the other, while nobody else uses the device.
+func (v *verification) measure(ctx context.Context, sessions ...*session) error {
+	done, err := v.suite.Turns.Alone(ctx)
 	if err != nil {
 		return err
 	}
-	v.result.Timings[s.name] = t
+	defer done()
+	for _, s := range sessions {
+		t, err := v.suite.Timing.measure(ctx, s)
+		if err != nil {
+			return err
+		}
+		v.result.Timings[s.name] = t
+	}
 	return nil
 }

@@ -3,10 +3,12 @@ package suite_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -19,17 +21,57 @@ import (
 	"samebits/parity/result"
 	"samebits/parity/suite"
 	"samebits/parity/suite/suitetest"
+	"samebits/parity/turns"
 )
 
+// verify verifies the fake family, its arms one after the other, and looks whether they give the same together.
 func verify(t *testing.T, f suitetest.Faults, device string) (result.Result, *suitetest.Starter) {
 	t.Helper()
+	cell := suite.Cell{Family: "fake", Precision: "fp32", Profile: "exact-1", Device: device}
 	start := &suitetest.Starter{Faults: f}
 	s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), EngineBuild: "e0"}
-	r := s.Verify(t.Context(), suite.Cell{Family: "fake", Precision: "fp32", Profile: "exact-1", Device: device})
+	r := s.Verify(t.Context(), cell)
 	if start.Alive != 0 {
 		t.Errorf("%d processes were left behind", start.Alive)
 	}
+	if most := start.Most; most > 2 && r.Gates[gate.Native].Reason != gate.NativeDiffers { // a trace takes two more
+		t.Errorf("%d processes at once", most)
+	}
+	together := &suitetest.Starter{Faults: f}
+	s.Start, s.Together, s.Turns = together, true, turns.New(2)
+	same(t, r, s.Verify(t.Context(), cell))
+	if together.Alive != 0 {
+		t.Errorf("together: %d processes were left behind", together.Alive)
+	}
+	if together.Device.Disturbed != 0 {
+		t.Errorf("%d calls used the device while an arm was measured", together.Device.Disturbed)
+	}
 	return r, start
+}
+
+// same looks whether two results say the same, figures apart.
+func same(t *testing.T, want, got result.Result) {
+	t.Helper()
+	if got.Verdict != want.Verdict || got.Reason != want.Reason || !slices.Equal(got.Arms, want.Arms) {
+		t.Errorf("together: %s %s of arms %v instead of %s %s of %v: %s", got.Verdict, got.Reason, got.Arms, want.Verdict, want.Reason, want.Arms, got.Summary)
+	}
+	for id, f := range want.Gates {
+		g := got.Gates[id]
+		if g.Outcome != f.Outcome || g.Reason != f.Reason || len(g.Arms) != len(f.Arms) {
+			t.Errorf("together: gate %s: %s %s instead of %s %s", id, g.Outcome, g.Reason, f.Outcome, f.Reason)
+		}
+	}
+	if want.Verdict != result.Broken && want.Verdict != result.Refused {
+		a, b := slices.Sorted(maps.Keys(want.Timings)), slices.Sorted(maps.Keys(got.Timings))
+		if !slices.Equal(a, b) {
+			t.Errorf("together: times of %v instead of %v", b, a)
+		}
+	}
+	for key, value := range want.Environment { // together, native may have said of its own what nobody came to ask
+		if got.Environment[key] != value {
+			t.Errorf("together: environment %s is %q instead of %q", key, got.Environment[key], value)
+		}
+	}
 }
 
 // Every gate must refuse its fault with its own reason, and the healthy twin must pass.
@@ -122,6 +164,51 @@ func TestExact(t *testing.T) {
 	for _, probe := range []string{"noise", "twin", "photo"} {
 		if replays.Replays[probe] < 5 {
 			t.Errorf("%d replays of probe %s", replays.Replays[probe], probe)
+		}
+	}
+}
+
+// All processes of a cell run at once, and none disturbs another's times.
+func TestTogether(t *testing.T) {
+	start := &suitetest.Starter{}
+	s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), Together: true, Turns: turns.New(8)}
+	r := s.Verify(t.Context(), fakeCell("cuda:0"))
+	if r.Verdict != result.Exact || start.Processes != 6 || start.Alive != 0 {
+		t.Fatalf("%s, %d processes, %d alive: %s", r.Verdict, start.Processes, start.Alive, r.Summary)
+	}
+	d := &start.Device
+	if start.Most < 3 || d.Constructed != 4 { // three are held until they are measured
+		t.Errorf("%d processes at once, %d models were made beforehand", start.Most, d.Constructed)
+	}
+	if d.Measured != 8 || d.Disturbed != 0 {
+		t.Errorf("%d measurements, %d disturbed", d.Measured, d.Disturbed)
+	}
+}
+
+// Cells at the same time use the device together, but for measurements.
+func TestCellsAtTheSameTime(t *testing.T) {
+	for _, device := range []string{"cuda:0", suite.HostDevice} {
+		for _, mode := range []string{gate.Predict, gate.Train} {
+			t.Run(device+" "+mode, func(t *testing.T) {
+				start := &suitetest.Starter{}
+				s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), Together: true, Turns: turns.New(4)}
+				cell := fakeCell(device)
+				if mode == gate.Train {
+					cell = trainCell(device)
+				}
+				var working sync.WaitGroup
+				for range 6 {
+					working.Go(func() {
+						if r := s.Verify(t.Context(), cell); r.Verdict.Exit() != 0 {
+							t.Errorf("%s: %s", r.Verdict, r.Summary)
+						}
+					})
+				}
+				working.Wait()
+				if start.Alive != 0 || start.Device.Disturbed != 0 {
+					t.Errorf("%d processes alive, %d measurements disturbed", start.Alive, start.Device.Disturbed)
+				}
+			})
 		}
 	}
 }
@@ -242,17 +329,19 @@ func TestErrors(t *testing.T) {
 }
 
 func TestInterrupted(t *testing.T) {
-	start := &suitetest.Starter{}
-	ctx, cancel := context.WithCancel(t.Context())
-	s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), Progress: func(e suite.Event) {
-		if e.Step == 3 {
-			start.Crash = context.Canceled
-			cancel()
+	for _, together := range []bool{false, true} {
+		start := &suitetest.Starter{}
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), Together: together, Turns: turns.New(1)}
+		s.Progress = func(e suite.Event) {
+			if e.Step == 3 {
+				cancel()
+			}
 		}
-	}}
-	r := s.Verify(ctx, fakeCell("cuda:0"))
-	if r.Verdict != result.Broken || r.Reason != "INTERRUPTED" || start.Alive != 0 {
-		t.Errorf("%s %s, %d processes alive", r.Verdict, r.Reason, start.Alive)
+		r := s.Verify(ctx, fakeCell("cuda:0"))
+		if r.Verdict != result.Broken || r.Reason != "INTERRUPTED" || start.Alive != 0 {
+			t.Errorf("%s %s, %d processes alive", r.Verdict, r.Reason, start.Alive)
+		}
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 
 // Timing is how steps are measured: enough to fill Seconds, within the bounds on their number.
 type Timing struct {
-	Warmup    int
+	Warmup    int // steps before those that count, unless they take longer than a quarter of Seconds
 	Seconds   float64
 	Min, Max  int
-	WarmupFew int // warm-up steps where one step takes longer than a tenth of Seconds
+	WarmupFew int // warm-up steps at least
 }
 
 // DefaultTiming measures about two seconds of each arm.
@@ -36,13 +36,10 @@ func (t Timing) measure(ctx context.Context, s *session) (result.Timing, error) 
 	if err != nil {
 		return result.Timing{}, err
 	}
-	iterations := t.Max
+	iterations, warmup := t.Max, t.Warmup
 	if one[0] > 0 {
 		iterations = min(max(int(t.Seconds*1000/one[0]), t.Min), t.Max)
-	}
-	warmup := t.Warmup
-	if one[0] > t.Seconds*100 {
-		warmup = t.WarmupFew
+		warmup = min(max(int(t.Seconds*250/one[0]), t.WarmupFew), t.Warmup)
 	}
 	times, err := steps(warmup, iterations)
 	if err != nil {

@@ -203,7 +203,7 @@ func (p *apprentice) again(ctx context.Context, tr *training) (gate.Finding, err
 // recordTraining makes the recordings, and if it is asked to, judges SAME-RECORDING.
 func (v *verification) recordTraining(ctx context.Context, again bool) error {
 	v.progress("recording")
-	a, err := v.suite.Start.Reference(ctx)
+	a, err := v.start(ctx, v.suite.Start.Reference)
 	if err != nil {
 		return err
 	}

@@ -52,11 +52,11 @@ func (v *verification) openTrainee(ctx context.Context, name string, only ...str
 	start := v.suite.Start.Reference
 	if t.native {
 		start = func(ctx context.Context) (Arm, error) {
-			return v.suite.Start.NativeTrainer(ctx, v.environment[reference])
+			return v.suite.Start.NativeTrainer(ctx, v.settings(reference))
 		}
 	}
 	var err error
-	if t.arm, err = start(ctx); err != nil {
+	if t.arm, err = v.start(ctx, start); err != nil {
 		return nil, err
 	}
 	if err := t.give(ctx); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync"
 
 	"samebits/bridge/arm"
 	"samebits/bridge/digest"
@@ -51,22 +52,35 @@ type Faults struct {
 	Training // of the fakes in training
 }
 
-// Starter is a suite.Starter of fakes.
+// Starter is a suite.Starter of fakes. What it counts may be read when nothing runs any more.
 type Starter struct {
 	Faults
 	Processes int // started so far
 	Alive     int // of them, not yet stopped
+	Most      int // of them, alive at once
+	Device    Device
 	// OnStart is told the number of each process that starts; it may be nil.
 	OnStart func(process int)
+
+	mu sync.Mutex
 }
 
 func (s *Starter) start(kind string) *fakeArm {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.Processes++
 	s.Alive++
+	s.Most = max(s.Most, s.Alive)
 	if s.OnStart != nil {
 		s.OnStart(s.Processes)
 	}
 	return &fakeArm{starter: s, Faults: s.Faults, kind: kind, process: s.Processes}
+}
+
+func (s *Starter) stopped() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Alive--
 }
 
 // Reference implements suite.Starter.
@@ -74,13 +88,16 @@ func (s *Starter) Reference(context.Context) (suite.Arm, error) {
 	if s.Dead != nil {
 		return nil, s.Dead
 	}
-	return &reference{Arm: s.start("reference")}, nil
+	return watched{&reference{Arm: s.start("reference")}, &s.Device}, nil
 }
 
 // reference becomes another fake when it is asked to build a model for training.
 type reference struct{ suite.Arm }
 
 func (r *reference) Build(ctx context.Context, request arm.BuildRequest) (arm.BuildReply, error) {
+	if request.ConstructOnly {
+		return arm.BuildReply{}, nil
+	}
 	if request.Mode == "train" {
 		r.Arm = newPupil(r.Arm.(*fakeArm))
 	}
@@ -89,6 +106,11 @@ func (r *reference) Build(ctx context.Context, request arm.BuildRequest) (arm.Bu
 
 // Native implements suite.Starter.
 func (s *Starter) Native(_ context.Context, reference []recording.Setting) (suite.Arm, error) {
+	a, err := s.native(reference)
+	return watched{a, &s.Device}, err
+}
+
+func (s *Starter) native(reference []recording.Setting) (*fakeArm, error) {
 	if len(reference) == 0 {
 		return nil, errors.New("native was not told of the reference's environment")
 	}
@@ -96,12 +118,12 @@ func (s *Starter) Native(_ context.Context, reference []recording.Setting) (suit
 }
 
 // NativeTrainer implements suite.Starter.
-func (s *Starter) NativeTrainer(ctx context.Context, reference []recording.Setting) (suite.Arm, error) {
-	a, err := s.Native(ctx, reference)
+func (s *Starter) NativeTrainer(_ context.Context, reference []recording.Setting) (suite.Arm, error) {
+	a, err := s.native(reference)
 	if err != nil {
 		return nil, err
 	}
-	return newPupil(a.(*fakeArm)), nil
+	return watched{newPupil(a), &s.Device}, nil
 }
 
 type fakeArm struct {
@@ -129,7 +151,7 @@ type fakeArm struct {
 func (a *fakeArm) Stop() {
 	if !a.stopped {
 		a.stopped = true
-		a.starter.Alive--
+		a.starter.stopped()
 	}
 }
 
