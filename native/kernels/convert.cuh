@@ -36,6 +36,22 @@ __device__ __forceinline__ int64_t up(int64_t v) { return v; }
 __device__ __forceinline__ int32_t up(int32_t v) { return v; }
 __device__ __forceinline__ uint8_t up(uint8_t v) { return v; }
 __device__ __forceinline__ uint8_t up(truth v) { return v.byte != 0; }
+template <class T> using number = decltype(up(T()));
+
+// EACH_INTEGER(M) expands M(type, suffix) for the types that are no floating-point types.
+#define EACH_INTEGER(M) M(int64_t, i64) M(int32_t, i32) M(uint8_t, u8) M(truth, bool)
+
+// parameter<T> is what a Python number is given to a kernel as.
+template <class A> struct parameter_of {
+  typedef int64_t type;
+};
+template <> struct parameter_of<float> {
+  typedef float type;
+};
+template <> struct parameter_of<double> {
+  typedef double type;
+};
+template <class T> using parameter = typename parameter_of<number<T>>::type;
 
 // cast<To>(v) converts the result of up. Everything goes to 16-bit types by way of float (a double is rounded twice)
 // and to uint8 by way of int64, so that negative numbers wrap.
@@ -63,6 +79,9 @@ template <class T> struct converter<T, T> {
   static __device__ __forceinline__ T of(T v) { return v; }
 };
 template <class To, class From> __device__ __forceinline__ To convert(From v) { return converter<To, From>::of(v); }
+
+// rounded<T>(v) is a Python number as an element of T has it.
+template <class T> __device__ __forceinline__ number<T> rounded(parameter<T> v) { return up(cast_to<T>::from(v)); }
 
 // load_as<To> reads element i of an array whose type is known by its code only.
 template <class To> __device__ __noinline__ To load_as(int code, const void* p, int64_t i) {

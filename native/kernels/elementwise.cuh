@@ -207,20 +207,36 @@ __device__ __forceinline__ void map_strided(const F& f, const space& s, Out* out
   source { x, x##_type, THE_STRIDES(x) }
 
 // MAP1(silu, bf16, bf16, silu()) makes the entries silu_bf16 and silu_bf16_strided. More parameters may follow, which
-// the functor's expression may use.
-#define MAP1(name, T, suffix, functor, ...)                                                            \
-  KERNEL(name##_##suffix, int64_t n, T* y, const T* a, ##__VA_ARGS__) { map_dense(functor, n, y, a); } \
-  KERNEL(name##_##suffix##_strided, SPACE, OUTPUT(T, y), INPUT(a), ##__VA_ARGS__) {                    \
-    map_strided<T>(functor, THE_SPACE, y, THE_STRIDES(y), THE_INPUT(a));                               \
+// the functor's expression may use. MAP1_TO stores another type than it computes in: truth values.
+#define MAP1(name, T, suffix, functor, ...) MAP1_TO(name, T, T, suffix, functor, ##__VA_ARGS__)
+#define MAP1_TO(name, T, Out, suffix, functor, ...)                                                      \
+  KERNEL(name##_##suffix, int64_t n, Out* y, const T* a, ##__VA_ARGS__) { map_dense(functor, n, y, a); } \
+  KERNEL(name##_##suffix##_strided, SPACE, OUTPUT(Out, y), INPUT(a), ##__VA_ARGS__) {                    \
+    map_strided<T>(functor, THE_SPACE, y, THE_STRIDES(y), THE_INPUT(a));                                 \
   }
 
 // MAP2 is MAP1 for two inputs.
-#define MAP2(name, T, suffix, functor, ...)                                                                           \
-  KERNEL(name##_##suffix, int64_t n, T* y, const T* a, const T* b, ##__VA_ARGS__) { map_dense(functor, n, y, a, b); } \
-  MAP2_INTO(name##_##suffix##_strided, T, T, functor, ##__VA_ARGS__)
+#define MAP2(name, T, suffix, functor, ...) MAP2_FROM(name, T, T, T, suffix, functor, ##__VA_ARGS__)
+#define MAP2_TO(name, T, Out, suffix, functor, ...) MAP2_FROM(name, T, T, Out, suffix, functor, ##__VA_ARGS__)
+
+// MAP2_FROM has a second input of a type of its own, a mask, that the strided entry too is given as a T.
+#define MAP2_FROM(name, T, B, Out, suffix, functor, ...)                                    \
+  KERNEL(name##_##suffix, int64_t n, Out* y, const T* a, const B* b, ##__VA_ARGS__) {       \
+    map_dense(functor, n, y, a, b);                                                         \
+  }                                                                                         \
+  MAP2_INTO(name##_##suffix##_strided, T, Out, functor, ##__VA_ARGS__)
 
 // MAP2_INTO computes in T and stores another type: x_bf16.add_(y_f32).
 #define MAP2_INTO(entry, T, Out, functor, ...)                                         \
   KERNEL(entry, SPACE, OUTPUT(Out, y), INPUT(a), INPUT(b), ##__VA_ARGS__) {            \
     map_strided<T>(functor, THE_SPACE, y, THE_STRIDES(y), THE_INPUT(a), THE_INPUT(b)); \
+  }
+
+// MAP3_FROM has three inputs, the first of a type of its own.
+#define MAP3_FROM(name, A, T, suffix, functor, ...)                                                  \
+  KERNEL(name##_##suffix, int64_t n, T* y, const A* a, const T* b, const T* c, ##__VA_ARGS__) {      \
+    map_dense(functor, n, y, a, b, c);                                                               \
+  }                                                                                                  \
+  KERNEL(name##_##suffix##_strided, SPACE, OUTPUT(T, y), INPUT(a), INPUT(b), INPUT(c), ##__VA_ARGS__) { \
+    map_strided<T>(functor, THE_SPACE, y, THE_STRIDES(y), THE_INPUT(a), THE_INPUT(b), THE_INPUT(c)); \
   }

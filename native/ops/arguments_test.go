@@ -13,7 +13,8 @@ func operation(name string, arguments []recording.Argument, results []recording.
 }
 
 // args makes arguments from names and what follows each: an int is a value; int64, float64, bool and nil stand for
-// themselves; []int64 is a list of integers, []int one of values; tensor.DType is a dtype, string a memory format.
+// themselves; []int64 is a list of integers, []int one of values; tensor.DType is a dtype, string a memory format, words a
+// text.
 func args(pairs ...any) []recording.Argument {
 	var list []recording.Argument
 	for i := 0; i < len(pairs); i += 2 {
@@ -23,6 +24,9 @@ func args(pairs ...any) []recording.Argument {
 	}
 	return list
 }
+
+// words are an argument that is a text.
+type words string
 
 func argument(v any) recording.Argument {
 	switch v := v.(type) {
@@ -38,6 +42,8 @@ func argument(v any) recording.Argument {
 		return recording.Argument{Kind: recording.Boolean, Bool: v}
 	case tensor.DType:
 		return recording.Argument{Kind: recording.DTypeOf, DType: v}
+	case words:
+		return recording.Argument{Kind: recording.Text, Text: string(v)}
 	case string:
 		return recording.Argument{Kind: recording.MemoryFormat, Text: v}
 	case []int64:

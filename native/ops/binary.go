@@ -7,7 +7,7 @@ import (
 
 // operands reads self and other of a binary operation and the type that it computes in. other is -1 if it is a Python
 // number, which is then in value.
-func operands(b *Builder, op *recording.Operation) (self, other int, value float64, common tensor.DType, err error) {
+func operands(b *Builder, op *recording.Operation) (self, other int, value any, common tensor.DType, err error) {
 	if self, err = ValueArg(op, "self"); err != nil {
 		return
 	}
@@ -19,7 +19,7 @@ func operands(b *Builder, op *recording.Operation) (self, other int, value float
 	a, ok := op.Arg("other")
 	if !ok || a.Kind != recording.ValueOf {
 		other = -1
-		value, err = number(op, "other")
+		value, err = scalar(op, "other")
 		return
 	}
 	other = a.Value
@@ -39,6 +39,17 @@ func promote(a, b *recording.Value) tensor.DType {
 		return a.DType
 	}
 	return promoteTypes(a.DType, b.DType)
+}
+
+// promoteNumber is the same of a tensor and a Python number, which counts for its kind only.
+func promoteNumber(d tensor.DType, number recording.Kind) tensor.DType {
+	switch {
+	case number == recording.Real && !d.Float():
+		return tensor.Float32 // PyTorch's default
+	case number == recording.Integer && d == tensor.Bool:
+		return tensor.Int64
+	}
+	return d
 }
 
 func kind(d tensor.DType) int {

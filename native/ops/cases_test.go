@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -140,6 +141,8 @@ func placeArgument(b *bench, text json.RawMessage) (recording.Argument, error) {
 	switch v := v.(type) {
 	case nil, bool:
 		return argument(v), nil
+	case string:
+		return argument(words(v)), nil
 	case json.Number:
 		if strings.ContainsAny(v.String(), ".e") {
 			f, err := v.Float64()
@@ -163,7 +166,7 @@ func placeArgument(b *bench, text json.RawMessage) (recording.Argument, error) {
 		return list, nil
 	}
 	var object struct {
-		As           string
+		As, Real     string
 		MemoryFormat string `json:"memory_format"`
 		caseTensor
 	}
@@ -174,6 +177,9 @@ func placeArgument(b *bench, text json.RawMessage) (recording.Argument, error) {
 	case object.As != "":
 		dtype, err := tensor.ParseDType(object.As)
 		return argument(dtype), err
+	case object.Real != "":
+		f, err := strconv.ParseFloat(object.Real, 64)
+		return argument(f), err
 	case object.MemoryFormat != "":
 		return argument(object.MemoryFormat), nil
 	}

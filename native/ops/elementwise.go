@@ -54,10 +54,16 @@ type elementwise struct {
 	file, entry string // entry without the type: silu
 	out         int
 	inputs      []int
-	common      tensor.DType // that is computed in; of the inputs of another type each element is converted to it first
-	parameters  []any        // float64, given to the kernel in the type that is computed in
-	integers    bool         // there is an entry for int64
+	common      tensor.DType   // that is computed in; of the inputs of another type each element is converted to it first
+	parameters  []any          // int64, float64, of which the kernel gets what fits the type that is computed in; others as they are
+	also        []tensor.DType // types beside floating point of which there are entries
+	masks       []int          // inputs that the dense entry takes as truth values, by their place in inputs
+	predicate   bool           // the entry stores truth values
+	narrows     bool           // there are entries that compute in float32 and store 16 bits
 }
+
+// integers are the types beside floating point that kernels may have entries for.
+var integers = []tensor.DType{tensor.Int64, tensor.Int32, tensor.Uint8, tensor.Bool}
 
 // emit launches the form of the entry that fits the operands.
 func (e *elementwise) emit(b *Builder, op *recording.Operation) error {
@@ -69,15 +75,15 @@ func (e *elementwise) emit(b *Builder, op *recording.Operation) error {
 	if err != nil {
 		return Refuse(op, "results[0]", "%v", err)
 	}
-	same := out.DType == e.common
+	same := e.predicate || out.DType == e.common
 	strides := [][]int64{out.Strides}
-	for _, in := range e.inputs {
+	for k, in := range e.inputs {
 		by, err := broadcast(b.Value(in), out.Sizes)
 		if err != nil {
 			return Refuse(op, "arguments", "%v", err)
 		}
 		strides = append(strides, by)
-		same = same && b.Value(in).DType == e.common
+		same = same && b.Value(in).DType == e.takes(k)
 	}
 	s := collapse(out.Sizes, strides...)
 	if same && s.dense() {
@@ -104,38 +110,66 @@ func (e *elementwise) emit(b *Builder, op *recording.Operation) error {
 	return nil
 }
 
+// takes is the type in which the dense entry takes an input.
+func (e *elementwise) takes(input int) tensor.DType {
+	if slices.Contains(e.masks, input) {
+		return tensor.Bool
+	}
+	return e.common
+}
+
 // suffix names the entry's type: the one that is computed in, and the one that is stored where that is another.
 func (e *elementwise) suffix(out tensor.DType) (string, error) {
-	if e.integers && e.common == tensor.Int64 && out == tensor.Int64 {
-		return "i64", nil
+	if !e.common.Float() && !slices.Contains(e.also, e.common) {
+		return "", fmt.Errorf("computes in %s, which is not done", e.common)
 	}
-	if !e.common.Float() || !out.Float() {
-		return "", fmt.Errorf("computes in %s and stores %s, only floating-point types are done", e.common, out)
+	stored := e.common
+	if e.predicate {
+		stored = tensor.Bool
 	}
-	to, err := Suffix(out)
-	if err != nil || out == e.common {
-		return to, err
+	if out == stored {
+		return typeSuffix(e.common)
 	}
-	if e.common != tensor.Float32 || out == tensor.Float64 || len(e.inputs) != 2 {
+	if e.common != tensor.Float32 || !out.Float() || out == tensor.Float64 || !e.narrows {
 		return "", fmt.Errorf("computes in %s and stores %s, which is not done", e.common, out)
 	}
-	return "f32_" + to, nil
+	to, err := Suffix(out)
+	return "f32_" + to, err
+}
+
+// typeSuffix is Suffix where truth values are a type of their own.
+func typeSuffix(d tensor.DType) (string, error) {
+	if d == tensor.Bool {
+		return "bool", nil
+	}
+	return Suffix(d)
 }
 
 // numbers converts parameters to the type that is computed in.
 func (e *elementwise) numbers() []any {
 	var args []any
 	for _, p := range e.parameters {
-		switch e.common {
-		case tensor.Float64:
-			args = append(args, p)
-		case tensor.Int64:
-			args = append(args, int64(p.(float64)))
+		switch v := p.(type) {
+		case int64:
+			args = append(args, parameter(e.common, v, float64(v)))
+		case float64:
+			args = append(args, parameter(e.common, int64(v), v))
 		default:
-			args = append(args, float32(p.(float64)))
+			args = append(args, p)
 		}
 	}
 	return args
+}
+
+// parameter is a number as kernels that compute in a type take it.
+func parameter(d tensor.DType, whole int64, real float64) any {
+	switch {
+	case d == tensor.Float64:
+		return real
+	case d.Float():
+		return float32(real)
+	}
+	return whole
 }
 
 // number reads an argument that is a Python number.
@@ -144,6 +178,27 @@ func number(op *recording.Operation, name string) (float64, error) {
 		return 0, Refuse(op, argumentPath(op, name), "%s changes from step to step, which is not done", name)
 	}
 	return RealArg(op, name)
+}
+
+// scalar is number, but gives an integer as one: an int64, else a float64.
+func scalar(op *recording.Operation, name string) (any, error) {
+	v, err := number(op, name)
+	if a, ok := op.Arg(name); ok && a.Kind == recording.Integer {
+		return a.Int, err
+	}
+	return v, err
+}
+
+// textArg reads an argument that must be text.
+func textArg(op *recording.Operation, name string) (string, error) {
+	a, path, err := find(op, name)
+	if err != nil {
+		return "", err
+	}
+	if a.Kind != recording.Text {
+		return "", Refuse(op, path, "%s is no text", name)
+	}
+	return a.Text, nil
 }
 
 func argumentPath(op *recording.Operation, name string) string {
@@ -156,20 +211,27 @@ func argumentPath(op *recording.Operation, name string) string {
 }
 
 // unary registers operations of one input whose kernel file and entry are called the same: aten::silu and aten::silu_.
-func unary(entry string, names ...string) {
+func unary(entry string, names ...string) { unaryAlso(nil, entry, names...) }
+
+// unaryAlso is unary with entries for more types than those of floating point.
+func unaryAlso(also []tensor.DType, entry string, names ...string) {
 	lower := func(b *Builder, op *recording.Operation) error {
-		self, err := ValueArg(op, "self")
-		if err != nil {
-			return err
-		}
-		out, err := Result(op, 0)
-		if err != nil {
-			return err
-		}
-		e := elementwise{file: entry, entry: entry, out: out, inputs: []int{self}, common: b.Value(out).DType}
-		return e.emit(b, op)
+		return lowerUnary(b, op, elementwise{file: entry, entry: entry, also: also})
 	}
 	register(lower, names...)
+}
+
+// lowerUnary completes a computation of self that is done in the result's type.
+func lowerUnary(b *Builder, op *recording.Operation, e elementwise) error {
+	self, err := ValueArg(op, "self")
+	if err != nil {
+		return err
+	}
+	if e.out, err = Result(op, 0); err != nil {
+		return err
+	}
+	e.inputs, e.common = []int{self}, b.Value(e.out).DType
+	return e.emit(b, op)
 }
 
 // classOf tells an in-place operation by its name: aten::add_.Tensor.

@@ -275,7 +275,7 @@ func TestElementwiseRefusals(t *testing.T) {
 	x, whole, narrow := b.tensor(tensor.Float32, []int64{4}, nil), b.tensor(tensor.Int64, []int64{4}, nil), b.tensor(tensor.Int16, []int64{4}, nil)
 	expectRefusal(t, b, operation("aten::silu", args("self", whole), results(whole)), "results[0]")
 	expectRefusal(t, b, operation("aten::silu", args("self", narrow), results(x)), "arguments[0]")
-	expectRefusal(t, b, operation("aten::mul.Tensor", args("self", whole, "other", whole), results(whole)), "results[0]")
+	expectRefusal(t, b, operation("aten::div.Tensor", args("self", whole, "other", whole), results(whole)), "results[0]")
 	expectRefusal(t, b, operation("aten::add.Tensor", args("self", x, "other", x), results(x)), "arguments")
 
 	short := b.tensor(tensor.Float32, []int64{3}, nil)

@@ -10,12 +10,12 @@ import (
 )
 
 func init() {
-	constant := func(v float64) Lower {
+	constant := func(v int64) Lower {
 		return func(b *Builder, op *recording.Operation) error { return lowerFill(b, op, v) }
 	}
 	argument := func(name string) Lower {
 		return func(b *Builder, op *recording.Operation) error {
-			v, err := number(op, name)
+			v, err := scalar(op, name)
 			if err != nil {
 				return err
 			}
@@ -27,10 +27,17 @@ func init() {
 	register(argument("fill_value"), "aten::full", "aten::full_like", "aten::new_full")
 	register(argument("value"), "aten::fill_.Scalar")
 	register(argument("s"), "aten::scalar_tensor")
+	register(func(b *Builder, op *recording.Operation) error {
+		value, err := ValueArg(op, "value")
+		if err != nil {
+			return err
+		}
+		return lowerCopy(b, op, value)
+	}, "aten::fill_.Tensor")
 }
 
 // lowerFill gives all elements of the result one value.
-func lowerFill(b *Builder, op *recording.Operation, v float64) error {
+func lowerFill(b *Builder, op *recording.Operation, v any) error {
 	out, err := Result(op, 0)
 	if err != nil {
 		return err
@@ -61,8 +68,12 @@ func lowerFill(b *Builder, op *recording.Operation, v float64) error {
 	return nil
 }
 
-// elementBits gives the bits of a number in a type, rounded as PyTorch rounds a Python number.
-func elementBits(d tensor.DType, v float64) (uint64, error) {
+// elementBits gives the bits of a number, an int64 or a float64, in a type, rounded as PyTorch rounds a Python number.
+func elementBits(d tensor.DType, number any) (uint64, error) {
+	v := realOf(number)
+	if n, ok := number.(int64); ok && d == tensor.Int64 {
+		return uint64(n), nil
+	}
 	switch d {
 	case tensor.Float32:
 		return uint64(math.Float32bits(float32(v))), nil
@@ -84,6 +95,33 @@ func elementBits(d tensor.DType, v float64) (uint64, error) {
 	return 0, fmt.Errorf("no kernels for %s", d)
 }
 
+// roundNumber gives a Python number as an element of a floating-point type has it.
+func roundNumber(d tensor.DType, v float64) float64 {
+	switch d {
+	case tensor.Float64:
+		return v
+	case tensor.BFloat16:
+		return float64(math.Float32frombits(uint32(smallBits(float32(v), 7, 127)) << 16))
+	case tensor.Float16:
+		// A half is a float whose exponent is 112 less; scaling is exact.
+		bits := smallBits(float32(v), 10, 15)
+		wide := math.Float32frombits(uint32(bits&0x8000)<<16 | uint32(bits&0x7fff)<<13)
+		if bits&0x7c00 == 0x7c00 {
+			return float64(float32(v))
+		}
+		return float64(wide) * 0x1p112
+	}
+	return float64(float32(v))
+}
+
+// realOf gives a number that scalar gave as a float64.
+func realOf(v any) float64 {
+	if n, ok := v.(int64); ok {
+		return float64(n)
+	}
+	return v.(float64)
+}
+
 // smallBits rounds to a type with so many bits of mantissa and such an exponent bias, to nearest even.
 func smallBits(v float32, mantissa, bias int) uint64 {
 	sign, infinity := uint64(0), uint64(2*bias+1)<<mantissa
@@ -93,7 +131,7 @@ func smallBits(v float32, mantissa, bias int) uint64 {
 	}
 	switch {
 	case f != f:
-		return 0x7fff
+		return sign | infinity | 1<<(mantissa-1)
 	case math.IsInf(f, 1):
 		return sign | infinity
 	case f == 0:

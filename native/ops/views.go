@@ -6,6 +6,7 @@ func init() {
 		"aten::_unsafe_view",
 		"aten::alias",
 		"aten::as_strided",
+		"aten::as_strided_",
 		"aten::detach",
 		"aten::diagonal",
 		"aten::expand",

@@ -97,6 +97,8 @@ def decode(value: Any, device: torch.device) -> Any:
         return value
     if "as" in value:
         return getattr(torch, value["as"])
+    if "real" in value:
+        return float(value["real"])
     if "memory_format" in value:
         return FORMATS[value["memory_format"]]
     return tensor(value, device)

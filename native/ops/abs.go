@@ -1,0 +1,3 @@
+package ops
+
+func init() { unaryAlso(integers, "abs", "aten::abs", "aten::abs_") }

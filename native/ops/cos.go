@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("cos", "aten::cos", "aten::cos_") }

@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("exp", "aten::exp", "aten::exp_") }

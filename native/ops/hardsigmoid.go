@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("hardsigmoid", "aten::hardsigmoid", "aten::hardsigmoid_") }

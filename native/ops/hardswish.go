@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("hardswish", "aten::hardswish", "aten::hardswish_") }

@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("log", "aten::log", "aten::log_") }

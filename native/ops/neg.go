@@ -1,0 +1,3 @@
+package ops
+
+func init() { unaryAlso(integers, "neg", "aten::neg", "aten::neg_") }

@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("reciprocal", "aten::reciprocal", "aten::reciprocal_") }

@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("sin", "aten::sin", "aten::sin_") }

@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("sqrt", "aten::sqrt", "aten::sqrt_") }

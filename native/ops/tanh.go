@@ -1,0 +1,3 @@
+package ops
+
+func init() { unary("tanh", "aten::tanh", "aten::tanh_") }
