@@ -5,6 +5,7 @@
 // last the tile is rounded and stored. Rows are split so that panels are nearly equal: 16 rows are 8 and 8, not 12
 // and 4.
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 #include "elements.h"
 #include "host.h"
@@ -64,7 +65,7 @@ template <class E, int64_t NR> struct convolver {
     for (int64_t p = 0; p < panels.count; p++) {
       int64_t row = panels.start(p), rows = panels.start(p + 1) - row;
       T* to = packed(group, k0, k1 - k0, row);
-      const E* w = (const E*)c.w + (group * c.co + row) * c.ws[0];
+      const E* w = (const E*)c.w + group * c.wg + row * c.ws[0];
       int64_t kx = k0 % c.kw, ky = k0 / c.kw % c.kh, ci = k0 / (c.kw * c.kh);
       for (int64_t k = k0; k < k1; k++, to += rows) {
         const E* from = w + ci * c.ws[1] + ky * c.ws[2] + kx * c.ws[3];
@@ -195,7 +196,7 @@ template <class E, int64_t NR> struct convolver {
     int64_t j0 = col_tiles.start(col_tile) * NR;
     int64_t j1 = std::min(columns, col_tiles.start(col_tile + 1) * NR);
     int64_t ld = divide_up(j1 - j0, NR) * NR;
-    const E* x = (const E*)c.x + image * c.xs[0] + group * c.ci * c.xs[1];
+    const E* x = (const E*)c.x + image * c.xs[0] + group * c.xg;
     T *b = (T*)scratch, *acc = b + DEPTH * COLUMNS;
     for (int64_t block = 0; block < blocks.count; block++) {
       int64_t k0 = blocks.start(block), k1 = blocks.start(block + 1), depth = k1 - k0;
@@ -207,14 +208,23 @@ template <class E, int64_t NR> struct convolver {
                                      ld, block == 0);
         }
     }
-    finish(acc, ld, image, group * c.co + row0, panels.start(p1) - row0, j0, j1 - j0);
+    E* y = (E*)c.y + image * c.ys[0] + group * c.yg + row0 * c.ys[1];
+    finish(acc, ld, y, panels.start(p1) - row0, j0, j1 - j0);
   }
-  // Adds the bias, rounds and stores.
-  void finish(T* acc, int64_t ld, int64_t image, int64_t channel, int64_t rows, int64_t j, int64_t width) const {
+  // Scales, adds what y held and the bias, rounds and stores.
+  void finish(T* acc, int64_t ld, E* y, int64_t rows, int64_t j, int64_t width) const {
+    if (c.alpha != 1)
+      for (int64_t i = 0; i < rows; i++)
+        for (int64_t t = 0; t < width; t++) acc[i * ld + t] *= (T)c.alpha;
+    if (c.beta != 0)
+      for (int64_t i = 0; i < rows; i++)
+        for (int64_t t = 0; t < width; t++)
+          acc[i * ld + t] =
+              std::fma((T)c.beta, (T)load(y + i * c.ys[1] + (j + t) / c.ow * c.ys[2] + (j + t) % c.ow * c.ys[3]),
+                       acc[i * ld + t]);
     if (c.bias)
       for (int64_t i = 0; i < rows; i++)
         for (int64_t t = 0; t < width; t++) acc[i * ld + t] += load((const E*)c.bias + j + t);
-    E* y = (E*)c.y + image * c.ys[0] + channel * c.ys[1];
     if (c.ys[1] == 1 && c.ys[3] != 1) {
       for (int64_t t = 0; t < width; t++) {
         E* pixel = y + (j + t) / c.ow * c.ys[2] + (j + t) % c.ow * c.ys[3];

@@ -91,9 +91,9 @@ template <class E> struct depthwise {
       for (int64_t ci = 0; ci < c.ci; ci++)
         for (int64_t ky = 0; ky < c.kh; ky++)
           for (int64_t kx = 0; kx < c.kw; kx++)
-            *w++ = load((const E*)c.w + g * c.ws[0] + ci * c.ws[1] + ky * c.ws[2] + kx * c.ws[3]);
-      lines((const E*)c.x + image * c.xs[0] + g * c.ci * c.xs[1], oy, in);
-      row(in, weights, starts, (E*)c.y + image * c.ys[0] + g * c.ys[1] + oy * c.ys[2]);
+            *w++ = load((const E*)c.w + g * c.wg + ci * c.ws[1] + ky * c.ws[2] + kx * c.ws[3]);
+      lines((const E*)c.x + image * c.xs[0] + g * c.xg, oy, in);
+      row(in, weights, starts, (E*)c.y + image * c.ys[0] + g * c.yg + oy * c.ys[2]);
     }
   }
   static void work(void* context, sb_slot* slot) {
@@ -112,7 +112,7 @@ template <class E> bool convolve(sb_host* host, sb_slot* mine, const sb_convolut
 }  // namespace
 
 extern "C" int sb_convolve_depthwise(sb_host* host, sb_slot* mine, const sb_convolution* c) {
-  if (c->co != 1 || c->bias || c->groups * c->kh * c->kw == 1) return 0;
+  if (c->co != 1 || c->bias || c->alpha != 1 || c->beta != 0 || c->groups * c->kh * c->kw == 1) return 0;
   switch (c->type) {
     case SB_FLOAT32: return convolve<float>(host, mine, *c);
     case SB_BFLOAT16: return convolve<bf16>(host, mine, *c);

@@ -79,7 +79,11 @@ func (p *program) lower(list []device.Command, resolve device.Resolve) error {
 		case *device.Matmul:
 			to.kind = C.SB_CONVOLUTION
 			p.names[i] = "matmul"
-			l.matmul(c.A, c.B, c.D, (*C.struct_sb_convolution)(body))
+			l.matmul(c, (*C.struct_sb_convolution)(body))
+		case *device.MatVec:
+			to.kind = C.SB_CONVOLUTION
+			p.names[i] = "matrix times vector"
+			l.matVec(c, (*C.struct_sb_convolution)(body))
 		case *device.BatchNorm:
 			to.kind = C.SB_BATCH_NORM
 			p.names[i] = "batch norm"

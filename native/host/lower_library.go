@@ -106,7 +106,9 @@ func (l *lowering) convolution(c *device.Convolution, to *C.struct_sb_convolutio
 		kh: C.int64_t(w[2]), kw: C.int64_t(w[3]), sy: C.int64_t(stride[0]), sx: C.int64_t(stride[1]),
 		py: C.int64_t(padding[0]), px: C.int64_t(padding[1]), dy: C.int64_t(dilation[0]), dx: C.int64_t(dilation[1]),
 		xs: strides(spatial(c.X.Strides, 0)), ws: strides(spatial(c.W.Strides, 0)), ys: strides(spatial(c.Y.Strides, 0)),
+		alpha: 1,
 	}
+	to.xg, to.wg, to.yg = to.ci*to.xs[1], to.co*to.ws[0], to.co*to.ys[1]
 	l.place(to, c.X, c.W, c.Y)
 }
 
@@ -151,9 +153,18 @@ func (l *lowering) place(to *C.struct_sb_convolution, x, w, y device.Tensor) {
 	l.packed = max(l.packed, size*int64(to.groups*to.co*to.ci*to.kh*to.kw))
 }
 
-// linear is a matrix product with a bias.
+// linear is a matrix product with a bias, or one that is added to what the result held.
 func (l *lowering) linear(c *device.Linear, to *C.struct_sb_convolution) {
-	if _, ok := l.sameType(c.A, c.Bias); !ok || !l.geometry("bias", c.Bias, 1) || !l.matmul(c.A, c.B, c.D, to) {
+	factors := device.Factors{Alpha: 1}
+	if c.Factors != nil {
+		factors.Alpha = c.Factors.Alpha
+	}
+	if c.Bias.Sizes == nil {
+		factors.Beta = 1
+	} else if _, ok := l.sameType(c.A, c.Bias); !ok || !l.geometry("bias", c.Bias, 1) {
+		return
+	}
+	if !l.matmul(&device.Matmul{A: c.A, B: c.B, D: c.D, Factors: &factors}, to) || c.Bias.Sizes == nil {
 		return
 	}
 	if n := c.D.Sizes[1]; c.Bias.Sizes[0] != n || (n > 1 && c.Bias.Strides[0] != 1) {
@@ -163,24 +174,56 @@ func (l *lowering) linear(c *device.Linear, to *C.struct_sb_convolution) {
 	to.bias = l.tensorAddress("bias", c.Bias)
 }
 
+// matVec is a product with a matrix of one column.
+func (l *lowering) matVec(c *device.MatVec, to *C.struct_sb_convolution) {
+	if l.geometry("x", c.X, 1) && l.geometry("d", c.D, 1) {
+		l.matmul(&device.Matmul{A: c.A, B: column(c.X), D: column(c.D)}, to)
+	}
+}
+
+func column(t device.Tensor) device.Tensor {
+	t.Sizes, t.Strides = []int64{t.Sizes[0], 1}, []int64{t.Strides[0], 1}
+	return t
+}
+
 // matmul is a convolution by 1x1 whose image is b: one row of n pixels with k channels.
-func (l *lowering) matmul(a, b, d device.Tensor, to *C.struct_sb_convolution) bool {
+func (l *lowering) matmul(p *device.Matmul, to *C.struct_sb_convolution) bool {
+	a, b, d := p.A, p.B, p.D
 	code, ok := l.sameType(a, b, d)
-	if !ok || !l.geometry("a", a, 2) || !l.geometry("b", b, 2) || !l.geometry("d", d, 2) {
+	dims := len(d.Sizes)
+	if dims != 3 {
+		dims = 2
+	}
+	if !ok || !l.geometry("a", a, dims) || !l.geometry("b", b, dims) || !l.geometry("d", d, dims) {
 		return false
 	}
-	m, k, n := a.Sizes[0], a.Sizes[1], b.Sizes[1]
-	if b.Sizes[0] != k || d.Sizes[0] != m || d.Sizes[1] != n || k < 1 {
+	batches, steps := int64(1), [3]int64{}
+	if dims == 3 {
+		batches, steps = d.Sizes[0], [3]int64{a.Strides[0], b.Strides[0], d.Strides[0]}
+		if a.Sizes[0] != batches || b.Sizes[0] != batches {
+			l.problem("BAD_SHAPE", "batches of %d, %d and %d matrices", a.Sizes[0], b.Sizes[0], batches)
+			return false
+		}
+	}
+	as, bs, ds := a.Sizes[dims-2:], b.Sizes[dims-2:], d.Sizes[dims-2:]
+	m, k, n := as[0], as[1], bs[1]
+	if bs[0] != k || ds[0] != m || ds[1] != n || k < 1 {
 		l.problem("BAD_SHAPE", "a %v, b %v and d %v do not fit", a.Sizes, b.Sizes, d.Sizes)
 		return false
 	}
 	one := C.int64_t(1)
+	at, bt, dt := a.Strides[dims-2:], b.Strides[dims-2:], d.Strides[dims-2:]
 	*to = C.struct_sb_convolution{
-		_type: code, n: one, groups: one, ci: C.int64_t(k), co: C.int64_t(m), h: one, wd: C.int64_t(n), oh: one, ow: C.int64_t(n),
+		_type: code, n: one, groups: C.int64_t(batches), ci: C.int64_t(k), co: C.int64_t(m), h: one, wd: C.int64_t(n), oh: one, ow: C.int64_t(n),
 		kh: one, kw: one, sy: one, sx: one, dy: one, dx: one,
-		xs: strides([]int64{0, b.Strides[0], 0, b.Strides[1]}),
-		ws: strides([]int64{a.Strides[0], a.Strides[1], 0, 0}),
-		ys: strides([]int64{0, d.Strides[0], 0, d.Strides[1]}),
+		xs: strides([]int64{0, bt[0], 0, bt[1]}),
+		ws: strides([]int64{at[0], at[1], 0, 0}),
+		ys: strides([]int64{0, dt[0], 0, dt[1]}),
+		wg: C.int64_t(steps[0]), xg: C.int64_t(steps[1]), yg: C.int64_t(steps[2]),
+		alpha: 1,
+	}
+	if p.Factors != nil {
+		to.alpha, to.beta = C.double(p.Factors.Alpha), C.double(p.Factors.Beta)
 	}
 	l.place(to, b, a, d)
 	return true

@@ -10,9 +10,11 @@ func init() {
 	Register(Registration{Name: "aten::convolution", Class: Compute, Lower: lowerConvolution})
 }
 
-// convolution is aten::convolution after one-dimensional ones were made two-dimensional, as PyTorch does.
+// convolution is aten::convolution after one-dimensional ones were made two-dimensional, as PyTorch does. A transposed
+// one has its result as x and its input as y, of which it is the gradient.
 type convolution struct {
 	op                        *recording.Operation
+	transposed                bool
 	x, w, y                   device.Tensor
 	yPath                     string        // of y in the operation
 	weight                    int           // the value that w is
@@ -27,39 +29,54 @@ func lowerConvolution(b *Builder, op *recording.Operation) error {
 	if err != nil {
 		return err
 	}
-	if tensor.Numel(c.y.Sizes) == 0 {
+	in, out := c.ends()
+	if tensor.Numel(out.Sizes) == 0 {
 		return nil
 	}
-	if tensor.Numel(c.x.Sizes) == 0 {
-		return Refuse(op, "arguments[0]", "an input of sizes %v", c.x.Sizes)
-	}
-	if c.depthwise() && !c.depthwiseByCuDNN() {
-		return c.emitDepthwise(b)
+	if tensor.Numel(in.Sizes) == 0 {
+		return Refuse(op, "arguments[0]", "an input of sizes %v", in.Sizes)
 	}
 	last := c.channelsLast()
-	if !inFormat(c.y.Sizes, c.y.Strides, last) {
-		return Refuse(op, "results[0]", "a result with strides %v for an input with strides %v and a weight with strides %v",
-			c.y.Strides, c.x.Strides, c.w.Strides)
+	// Of a depthwise convolution a result in NCHW for an input in channels-last says that the model had switched cuDNN
+	// off, as rfdetr's segmentation head does.
+	if c.depthwise() && (!c.depthwiseByCuDNN() || last && !inFormat(out.Sizes, out.Strides, last)) {
+		return c.emitDepthwise(b)
 	}
-	if c.x, err = dense(b, op, c.x, last); err != nil {
+	if !inFormat(out.Sizes, out.Strides, last) {
+		return Refuse(op, "results[0]", "a result with strides %v for an input with strides %v and a weight with strides %v",
+			out.Strides, in.Strides, c.w.Strides)
+	}
+	if *in, err = dense(b, op, *in, last); err != nil {
 		return err
 	}
 	if err := c.denseWeight(b, last); err != nil {
 		return err
 	}
-	c.y.Strides = formatStrides(c.y.Sizes, last)
-	b.Emit(&device.Convolution{X: c.x, W: c.w, Y: c.y,
-		Padding: c.padding, Stride: c.stride, Dilation: c.dilation, Groups: c.groups})
+	out.Strides = formatStrides(out.Sizes, last)
+	command := &device.Convolution{X: c.x, W: c.w, Y: c.y,
+		Padding: c.padding, Stride: c.stride, Dilation: c.dilation, Groups: c.groups}
+	if c.transposed {
+		command.Direction = device.BackwardData
+	}
+	b.Emit(command)
 	if c.hasBias {
-		return c.emitBias(b)
+		return c.emitBias(b, *out)
 	}
 	return nil
 }
 
+// ends are the operation's input and result.
+func (c *convolution) ends() (in, out *device.Tensor) {
+	if c.transposed {
+		return &c.y, &c.x
+	}
+	return &c.x, &c.y
+}
+
 // channelsLast is cudnn_conv_suggest_memory_format: channels-last if the input or the weight looks so.
 func (c *convolution) channelsLast() bool {
-	return c.x.DType != tensor.Float64 &&
-		(looksChannelsLast(c.x) || looksChannelsLast(c.w))
+	in, _ := c.ends()
+	return in.DType != tensor.Float64 && (looksChannelsLast(*in) || looksChannelsLast(c.w))
 }
 
 // denseWeight is dense for the weight, which seldom changes from step to step.
@@ -78,28 +95,28 @@ func (c *convolution) denseWeight(b *Builder, last bool) (err error) {
 }
 
 // emitBias adds the bias to the stored result: PyTorch rounds the convolution before it adds.
-func (c *convolution) emitBias(b *Builder) error {
-	suffix, err := Suffix(c.y.DType)
+func (c *convolution) emitBias(b *Builder, out device.Tensor) error {
+	suffix, err := Suffix(out.DType)
 	if err != nil {
 		return err
 	}
-	s := collapse(c.y.Sizes, c.y.Strides, c.y.Strides, []int64{0, c.bias.Strides[0], 0, 0})
+	s := collapse(out.Sizes, out.Strides, out.Strides, []int64{0, c.bias.Strides[0], 0, 0})
 	if err := s.check(c.op); err != nil {
 		return err
 	}
-	code, err := elementCode(c.y.DType)
+	code, err := elementCode(out.DType)
 	if err != nil {
 		return err
 	}
-	args := append(append(s.args(), c.y.Pointer), s.steps(0)...)
-	args = append(append(args, c.y.Pointer, code), s.steps(1)...)
+	args := append(append(s.args(), out.Pointer), s.steps(0)...)
+	args = append(append(args, out.Pointer, code), s.steps(1)...)
 	args = append(append(args, c.bias.Pointer, code), s.steps(2)...)
-	if c.y.DType == tensor.Float64 {
+	if out.DType == tensor.Float64 {
 		args = append(args, float64(1))
 	} else {
 		args = append(args, float32(1)) // alpha
 	}
-	b.launch("add", "add_"+suffix+"_strided", s.items(c.y.DType), args)
+	b.launch("add", "add_"+suffix+"_strided", s.items(out.DType), args)
 	return nil
 }
 
@@ -113,6 +130,9 @@ func readConvolution(b *Builder, op *recording.Operation) (*convolution, error) 
 		return nil, err
 	}
 	c := &convolution{op: op, y: b.Tensor(out), yPath: "results[0]"}
+	if c.transposed, err = BoolArg(op, "transposed"); err != nil {
+		return nil, err
+	}
 	if hasBias {
 		c.bias, c.hasBias = b.Tensor(bias), true
 	}
@@ -129,17 +149,13 @@ func (c *convolution) read(b *Builder) error {
 	if c.weight, err = ValueArg(op, "weight"); err != nil {
 		return err
 	}
-	transposed, err := BoolArg(op, "transposed")
-	if err != nil {
-		return err
-	}
-	if transposed {
-		return Refuse(op, argumentPath(op, "transposed"), "transposed convolutions are not done")
-	}
 	if c.groups, err = IntArg(op, "groups"); err != nil {
 		return err
 	}
 	c.x, c.w = b.Tensor(in), b.Tensor(c.weight)
+	if c.transposed {
+		c.x, c.y = c.y, c.x
+	}
 	spatial := len(c.w.Sizes) - 2
 	if spatial != 1 && spatial != 2 {
 		return Refuse(op, argumentPath(op, "weight"), "a convolution over %d dimensions", spatial)
@@ -163,8 +179,31 @@ func (c *convolution) read(b *Builder) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	if c.transposed {
+		if err := c.checkOutputPadding(); err != nil {
+			return err
+		}
+	}
 	if spatial == 1 {
 		return c.makeTwoDimensional(b)
+	}
+	return nil
+}
+
+// checkOutputPadding refuses an output padding as large as the stride, for which PyTorch does not take cuDNN.
+func (c *convolution) checkOutputPadding() error {
+	list, err := IntsArg(c.op, "output_padding")
+	if err != nil {
+		return err
+	}
+	for d := range c.stride {
+		more := list[min(d, len(list)-1)]
+		if more < 0 || more >= c.stride[d] {
+			return Refuse(c.op, argumentPath(c.op, "output_padding"), "an output padding of %v for a stride of %v", list, c.stride)
+		}
+		if want := (c.y.Sizes[2+d]-1)*c.stride[d] - 2*c.padding[d] + c.dilation[d]*(c.w.Sizes[2+d]-1) + 1 + more; c.x.Sizes[2+d] != want {
+			return Refuse(c.op, "results[0]", "a result of sizes %v, wanted %d in dimension %d", c.x.Sizes, want, 2+d)
+		}
 	}
 	return nil
 }
@@ -199,22 +238,18 @@ func (c *convolution) check() error {
 	if c.w.DType != c.x.DType || c.y.DType != c.x.DType || (c.hasBias && c.bias.DType != c.x.DType) {
 		return Refuse(c.op, "arguments[1]", "input %s, weight %s, result %s", c.x.DType, c.w.DType, c.y.DType)
 	}
-	if c.hasBias && (len(c.bias.Sizes) != 1 || c.bias.Sizes[0] != c.w.Sizes[0]) {
-		return Refuse(c.op, argumentPath(c.op, "bias"), "a bias of sizes %v for %d channels", c.bias.Sizes, c.w.Sizes[0])
+	if _, out := c.ends(); c.hasBias && (len(c.bias.Sizes) != 1 || c.bias.Sizes[0] != out.Sizes[1]) {
+		return Refuse(c.op, argumentPath(c.op, "bias"), "a bias of sizes %v for %d channels", c.bias.Sizes, out.Sizes[1])
 	}
 	return nil
 }
 
 // makeTwoDimensional views [N,C,L] as [N,C,1,L]; PyTorch makes the input contiguous first.
 func (c *convolution) makeTwoDimensional(b *Builder) error {
-	if !inFormat(c.x.Sizes, c.x.Strides, false) {
-		to := c.x
-		to.Pointer = b.Scratch(tensor.Numel(c.x.Sizes) * c.x.DType.Size())
-		to.Strides = tensor.ContiguousStrides(c.x.Sizes)
-		if err := copyTensor(b, c.op, to, c.x); err != nil {
-			return err
-		}
-		c.x = to
+	in, _ := c.ends()
+	var err error
+	if *in, err = contiguous(b, c.op, *in); err != nil {
+		return err
 	}
 	c.x, c.w, c.y = twoDimensional(c.x), twoDimensional(c.w), twoDimensional(c.y)
 	c.stride = []int64{1, c.stride[0]}

@@ -26,6 +26,11 @@ func lowerConvolutionBackward(b *Builder, op *recording.Operation) error {
 		return err
 	}
 	g := gradients{convolution: &convolution{op: op, y: b.Tensor(out), yPath: argumentPath(op, "grad_output")}}
+	if transposed, err := BoolArg(op, "transposed"); err != nil {
+		return err
+	} else if transposed {
+		return Refuse(op, argumentPath(op, "transposed"), "gradients of transposed convolutions are not done")
+	}
 	if err := g.read(b); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 // depthwise is PyTorch's test: every input channel has filters of its own.
 func (c *convolution) depthwise() bool {
 	in := c.x.Sizes[1]
-	return c.groups > 1 && c.groups == in && c.w.Sizes[0]%in == 0
+	return !c.transposed && c.groups > 1 && c.groups == in && c.w.Sizes[0]%in == 0
 }
 
 // depthwiseByCuDNN tells which depthwise convolutions PyTorch gives to cuDNN: channels-last ones, and in NCHW those in
