@@ -39,8 +39,8 @@ func (f *fakes) TrainerBuild() (string, error) {
 }
 
 func (f *fakes) Families(context.Context) ([]launch.Entry, error) {
-	return []launch.Entry{{Family: "fake", Task: "classify", Size: "s", ImgSize: 640, Native: 8},
-		{Family: "fake", Task: "detect", Size: "s", ImgSize: 640, Native: 8}}, f.missing
+	return []launch.Entry{{Family: "fake", Task: "classify", Size: "s", ImgSize: 640, Native: 8, Group: launch.Matrix},
+		{Family: "fake", Task: "detect", Size: "s", ImgSize: 640, Native: 8, Group: launch.Matrix}}, f.missing
 }
 
 func (f *fakes) Inspect(context.Context) (launch.PythonInfo, error) {

@@ -15,9 +15,12 @@ func (a *app) list() *cobra.Command {
 		Use:   "list",
 		Short: "List the families that can be verified",
 		Long: `list prints every family and task that the reference plugin can build, with the size that is taken where none is named.
-That a family is listed does not mean that the native engine knows all its operations: verify says which it lacks.`,
+That a family is listed does not mean that the native engine knows all its operations: verify says which it lacks.
+
+The group matrix is the list of LibreYOLO's families with CUDA graphs; variant cuts one of them elsewhere, own-path predicts
+otherwise than by one forward on images, and beyond is what the recorder must refuse. docs/families.md explains each.`,
 		Example: `  parity list
-  parity list --json | jq -r 'select(.task == "detect") | .family'`,
+  parity list --json | jq -r 'select(.task == "detect" and .group == "matrix") | .family'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runList(cmd.Context(), asJSON) },
 	}
@@ -44,9 +47,9 @@ func (a *app) runList(ctx context.Context, asJSON bool) error {
 		return nil
 	}
 	t := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "TASK\tFAMILY\tSIZE\tIMGSZ")
+	fmt.Fprintln(t, "TASK\tFAMILY\tSIZE\tIMGSZ\tGROUP")
 	for _, e := range entries {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\n", e.Task, e.Family, e.Size, e.Native)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", e.Task, e.Family, e.Size, e.Native, e.Group)
 	}
 	return t.Flush()
 }

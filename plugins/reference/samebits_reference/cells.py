@@ -1,6 +1,6 @@
 """The table of cells: every family, size and task that LibreYOLO can predict with under its own CUDA graph flag.
 
-`python -m samebits_reference.cells` prints it as JSON lines, without importing torch.
+`python -m samebits_reference.cells` prints it as JSON lines, without importing torch. docs/families.md explains it.
 """
 
 from __future__ import annotations
@@ -12,25 +12,42 @@ from collections.abc import Iterable
 
 from samebits_wire.problems import Problem, ProblemError
 
+MATRIX, VARIANT, OWN_PATH, BEYOND = "matrix", "variant", "own-path", "beyond"
+
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
     """A family with one of its tasks, in the size and at the image size of the public parity list."""
 
     task: str
-    family: str
-    classname: str  # in libreyolo.models.<family>.model
+    family: str  # its variant, if it is one, stands behind an @
+    classname: str
     size: str
     imgsz: int
     native: int  # the image size that this family, size and task were made for
     stride: int = 1  # image sizes are multiples of it
     only: int = 0  # the one image size it takes; 0: any multiple of stride
-    construct: str = "standard"  # see families.py
+    construct: str = "standard"  # see builders.py
+    group: str = MATRIX
+    module: str = "model"  # below libreyolo.models.<package>
+    segment: str = ""  # the part of the family's forward that is the step; empty: all of it. See seams.py
+    # What the graphs of this cell must stand beside: (family, image size), 0 for this one's. See docs/gates.md, SHAPE.
+    others: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def package(self) -> str:
+        """Give LibreYOLO's name of the family."""
+        return self.family.partition("@")[0]
+
+    @property
+    def variant(self) -> str:
+        """Give what tells this cell from others of its family and task; empty for the usual one."""
+        return self.family.partition("@")[2]
 
     @property
     def path(self) -> str:
         """Give the dotted path of the class."""
-        return f"libreyolo.models.{self.family}.model.{self.classname}"
+        return f"libreyolo.models.{self.package}.{self.module}.{self.classname}"
 
 
 CELLS: tuple[Cell, ...] = (
@@ -75,7 +92,7 @@ CELLS: tuple[Cell, ...] = (
     Cell("semantic", "pidnet", "LibrePIDNet", "s", 640, 1024, 64),
     Cell("semantic", "lingbotvision", "LibreLingBotVision", "s", 640, 512, 16),
     Cell("depth", "depth_anything", "LibreDepthAnythingV2", "s", 644, 518, 14),
-    Cell("depth", "depth_anything3", "LibreDepthAnything3", "l", 644, 504, 14),
+    Cell("depth", "depth_anything3", "LibreDepthAnything3", "l", 644, 504, 14, segment="forward_network"),
     Cell("depth", "zipdepth", "LibreZipDepth", "b", 640, 384, 32),
     Cell("restore", "nafnet", "LibreNAFNet", "s", 640, 256, 16),
     Cell("restore", "realesrgan", "LibreRealESRGAN", "x4", 640, 64),
@@ -84,11 +101,33 @@ CELLS: tuple[Cell, ...] = (
 )
 
 
+def _tower(family: str, other: str) -> Cell:
+    return Cell(
+        "embed", family, "SiglipVisionModel", "b", 14, 14, only=14, construct="tower", group=OWN_PATH,
+        module="modeling.siglip_navit", segment="vit_model", others=((other, 0),),
+    )  # fmt: skip
+
+
+# Beside the list: a seam as upstream has it, families with a path of their own, and two that the recorder must refuse.
+FURTHER: tuple[Cell, ...] = (
+    Cell("matte", "birefnet@encoder", "LibreBiRefNet", "t", 640, 1024, 32, group=VARIANT, segment="forward_enc"),
+    Cell("ocr", "ppocr", "LibrePPOCR", "t", 640, 960, 32, group=OWN_PATH, segment="det", others=(("ppocr", 480),)),
+    Cell("embed", "sam", "LibreSAM1", "base", 1024, 1024, construct="sam", group=OWN_PATH, segment="get_image_embeddings"),
+    # Packings of the same number of patches: one image of 16 by 16, one of 8 by 32, two of 8 by 16.
+    _tower("sensenova", other="sensenova@wide"),
+    _tower("sensenova@wide", other="sensenova@two"),
+    _tower("sensenova@two", other="sensenova"),
+    Cell("gaze", "l2cs", "LibreL2CS", "r18", 448, 448, construct="faces", group=BEYOND),
+    Cell("detect", "domedetr", "LibreDOMEDETR", "s", 800, 800, only=800, group=BEYOND),
+)
+ALL = CELLS + FURTHER
+
+
 def find(family: str, task: str) -> Cell:
     """Give the cell of a family; the empty task is the family's first one."""
-    tasks = [cell for cell in CELLS if cell.family == family]
+    tasks = [cell for cell in ALL if cell.family == family]
     if not tasks:
-        known = ", ".join(sorted({cell.family for cell in CELLS}))
+        known = ", ".join(sorted({cell.family for cell in ALL}))
         raise ProblemError(Problem("UNKNOWN_FAMILY", f"no family is named {family!r}", "family", f"known: {known}"))
     for cell in tasks:
         if task in ("", cell.task):
@@ -114,7 +153,7 @@ MAX_IMGSZ = 8192
 MAX_BATCH = 1024
 
 
-def json_lines(cells: Iterable[Cell] = CELLS) -> str:
+def json_lines(cells: Iterable[Cell] = ALL) -> str:
     """Give cells as JSON, one a line."""
     return "\n".join(json.dumps(dataclasses.asdict(cell) | {"path": cell.path}, sort_keys=True) for cell in cells)
 

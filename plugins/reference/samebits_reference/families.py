@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
-import random
+import functools
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import torch
 
-from samebits_reference import cells, season, weights
+from samebits_reference import builders, cells, own_paths, season, weights
 from samebits_reference.cells import Cell
-from samebits_wire.problems import Kind, Problem, ProblemError
+from samebits_reference.seams import SEAMS, Made
+from samebits_wire.problems import Problem, ProblemError
 
 PRECISIONS = ("fp32", "bf16", "fp16", "fp64")
 _AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -44,8 +43,9 @@ class Built:
     device: torch.device
     module: torch.nn.Module
     seasoning: str
-    forward: Callable[[torch.Tensor], Any]
+    forward: Callable[[torch.Tensor], Any]  # a cell's step: all of the family's forward, or its segment
     dtypes: Mapping[str, torch.dtype]  # of the weights as they are handed around, also where the module runs in double
+    family: Any = None  # what LibreYOLO made
 
     @property
     def double(self) -> bool:
@@ -63,12 +63,37 @@ class Built:
     @property
     def input_sizes(self) -> tuple[int, int, int, int]:
         """Give the sizes of `images`."""
-        return (self.order.batch, 3, self.order.imgsz, self.order.imgsz)
+        batch = self.family.patches if isinstance(self.family, own_paths.Tower) else self.order.batch
+        return (batch, 3, self.order.imgsz, self.order.imgsz)
+
+    @property
+    def keys(self) -> dict[str, torch.Tensor]:
+        """Give what the next step reads on the host beside its images. A recording holds for one content of it only."""
+        return self.family.keys if isinstance(self.family, own_paths.Tower) else {}
 
     def step(self, images: torch.Tensor) -> Any:
         """Run one eager step: the very code that is recorded, captured, traced and measured."""
         with torch.no_grad(), self.autocast():
             return self.forward(images.double() if self.double else images)
+
+    @property
+    def has_rest(self) -> bool:
+        """Say whether a part of the family's forward comes behind the step."""
+        return self.cell.family in SEAMS
+
+    def whole(self, images: torch.Tensor) -> Any:
+        """Run all of the family's forward, not the step alone, with its generators seeded anew."""
+        seam = SEAMS[self.cell.family]
+        builders.seed_generators(self.order.seed)
+        with torch.no_grad(), self.autocast():
+            return seam.whole(self.family, images)
+
+    def rest(self, images: torch.Tensor, made: Made) -> Any:
+        """Run what comes behind the step, on what a step made, with generators seeded as for the whole."""
+        seam = SEAMS[self.cell.family]
+        builders.seed_generators(self.order.seed)
+        with torch.no_grad(), self.autocast():
+            return seam.rest(self.family, images, made)
 
     def autocast(self, cache: bool = True) -> contextlib.AbstractContextManager[Any]:
         """Give the autocast of the precision. cache keeps casts of weights for further uses in the same step."""
@@ -83,7 +108,7 @@ class Constructed:
     asked: Order
     cell: Cell
     order: Order  # with nothing left open
-    wrapper: Any
+    family: Any  # what LibreYOLO made
     seasoning: str
 
 
@@ -94,23 +119,25 @@ def build(order: Order, constructed: Constructed | None = None) -> Built:
     """
     if constructed is None or constructed.asked != order:
         constructed = construct(order)
-    order, wrapper = constructed.order, constructed.wrapper
-    module: torch.nn.Module = wrapper.model
+    order, family = constructed.order, constructed.family
+    module: torch.nn.Module = family.model
     dtypes = {name: tensor.dtype for name, tensor in weights.state(module).items()}
     if order.precision == "fp64":
         module.double()
     device = torch.device(order.device)
     module.to(device)
-    wrapper.device = device
-    return Built(constructed.cell, order, device, module, constructed.seasoning, wrapper._forward, dtypes)
+    family.device = device
+    seam = SEAMS.get(constructed.cell.family)
+    forward = functools.partial(seam.segment, family) if seam else family._forward
+    return Built(constructed.cell, order, device, module, constructed.seasoning, forward, dtypes, family)
 
 
 def construct(asked: Order) -> Constructed:
     """Do what building has to do on the CPU, which takes most of its time."""
     cell = cells.find(asked.family, asked.task)
     device = named_device(asked.device)
-    model_class = _load_class(cell)
-    sizes = _sizes(model_class, cell.task)
+    model_class = builders.load_class(cell)
+    sizes = builders.sizes(model_class, cell)
     size = asked.size or cell.size
     problems = []
     if size not in sizes:
@@ -125,10 +152,10 @@ def construct(asked: Order) -> Constructed:
         raise ProblemError(problems)
 
     order = dataclasses.replace(asked, size=size, task=cell.task, imgsz=imgsz, device=str(device))
-    wrapper = _construct(model_class, cell, order)
-    module: torch.nn.Module = wrapper.model.eval()
-    seasoning = season.FRESH if order.fresh_weights else season.season(module, cell.family, order.seed)
-    return Constructed(asked, cell, order, wrapper, seasoning)
+    family = builders.construct(model_class, cell, size, order.seed)
+    module: torch.nn.Module = family.model.eval()
+    seasoning = season.FRESH if order.fresh_weights else season.season(module, cell.package, order.seed)
+    return Constructed(asked, cell, order, family, seasoning)
 
 
 def flatten(output: Any, name: str = "") -> Iterator[tuple[str, torch.Tensor]]:
@@ -141,43 +168,6 @@ def flatten(output: Any, name: str = "") -> Iterator[tuple[str, torch.Tensor]]:
     elif isinstance(output, list | tuple):
         for index, item in enumerate(output):
             yield from flatten(item, f"{name}.{index}".lstrip("."))
-
-
-def _load_class(cell: Cell) -> Any:
-    module, _, classname = cell.path.rpartition(".")
-    try:
-        return getattr(importlib.import_module(module), classname)
-    except ImportError as error:
-        problem = Problem("FAMILY_UNAVAILABLE", f"{cell.family} cannot be imported: {error}", "family")
-        raise ProblemError(problem, Kind.WRONG_ORDER) from error
-
-
-def _sizes(model_class: Any, task: str) -> dict[str, int]:
-    return dict(model_class.TASK_INPUT_SIZES.get(task) or model_class.INPUT_SIZES)
-
-
-def _construct(model_class: Any, cell: Cell, order: Order) -> Any:
-    """Construct without a network, as each family needs it."""
-    torch.manual_seed(order.seed)
-    random.seed(order.seed)
-    np.random.seed(order.seed % 2**32)
-    common = {"size": order.size, "task": order.task, "device": "cpu"}
-    try:
-        match cell.construct:
-            case "scratch":
-                return model_class._from_scratch(nb_classes=80, seed=order.seed, **common)
-            case "empty-state":
-                return model_class(model_path={}, **common)
-            case "own-state":
-                network = importlib.import_module(f"libreyolo.models.{cell.family}.nn")
-                module = getattr(network, f"build_{cell.family}_model")(order.size)
-                season.season(module, cell.family, order.seed)  # before the text embeddings are cached
-                return model_class(model_path=module.state_dict(), **common)
-            case _:
-                return model_class(model_path=None, **common)
-    except ImportError as error:
-        problem = Problem("FAMILY_UNAVAILABLE", f"{cell.family} lacks a package: {error}", "family")
-        raise ProblemError(problem, Kind.WRONG_ORDER) from error
 
 
 def named_device(name: str) -> torch.device:

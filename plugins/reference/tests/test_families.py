@@ -20,9 +20,12 @@ def test_the_table_has_every_cell() -> None:
     assert len({(cell.family, cell.task) for cell in cells.CELLS}) == 47
     assert len({cell.family for cell in cells.CELLS}) == 39
     assert len({cell.task for cell in cells.CELLS}) == 9
-    for cell in cells.CELLS:
+    assert len({(cell.family, cell.task) for cell in cells.ALL}) == len(cells.ALL)
+    assert {cell.group for cell in cells.CELLS} == {cells.MATRIX}
+    for cell in cells.ALL:
         assert not cells.check_shape(cell, cell.imgsz, 1), cell
         assert not cells.check_shape(cell, cell.native, 1), cell
+        assert all(other in {known.family for known in cells.ALL} for other, _ in cell.others), cell
 
 
 def test_the_table_prints_as_json_without_torch() -> None:
@@ -30,7 +33,8 @@ def test_the_table_prints_as_json_without_torch() -> None:
     folder = Path(__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(rows) == 47
+    assert len(rows) == len(cells.ALL)
+    assert sum(row["group"] == "matrix" for row in rows) == 47
     assert rows[0]["path"] == "libreyolo.models.yolo1.model.LibreYOLO1"
 
 

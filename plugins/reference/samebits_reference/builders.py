@@ -1,0 +1,77 @@
+"""Constructs families from LibreYOLO without a network, on the CPU, each as it needs it.
+
+What is constructed has a `model`, the module; a `device`; and `_forward`, which takes images, unless seams.py says what
+runs instead.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from samebits_reference import own_paths, season
+from samebits_reference.cells import Cell
+from samebits_wire.problems import Kind, Problem, ProblemError
+
+_OWN: Mapping[str, Callable[..., Any]] = {
+    "faces": own_paths.faces,
+    "sam": own_paths.sam,
+    "tower": own_paths.tower,
+}
+
+
+def load_class(cell: Cell) -> Any:
+    """Import the class of a cell."""
+    module, _, classname = cell.path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), classname)
+    except ImportError as error:
+        problem = Problem("FAMILY_UNAVAILABLE", f"{cell.family} cannot be imported: {error}", "family")
+        raise ProblemError(problem, Kind.WRONG_ORDER) from error
+
+
+def sizes(model_class: Any, cell: Cell) -> dict[str, int]:
+    """Give the sizes of a family, each with the image size it was made for."""
+    match cell.construct:
+        case "sam":
+            return dict(own_paths.SAM_IMAGES)
+        case "tower":
+            return dict.fromkeys(own_paths.TOWER_SIZES, cell.native)
+        case _:
+            return dict(getattr(model_class, "TASK_INPUT_SIZES", {}).get(cell.task) or model_class.INPUT_SIZES)
+
+
+def construct(model_class: Any, cell: Cell, size: str, seed: int) -> Any:
+    """Construct a family with seeded weights."""
+    seed_generators(seed)
+    common = {"size": size, "task": cell.task, "device": "cpu"}
+    try:
+        match cell.construct:
+            case "scratch":
+                return model_class._from_scratch(nb_classes=80, seed=seed, **common)
+            case "empty-state":
+                return model_class(model_path={}, **common)
+            case "own-state":
+                network = importlib.import_module(f"libreyolo.models.{cell.package}.nn")
+                module = getattr(network, f"build_{cell.package}_model")(size)
+                season.season(module, cell.package, seed)  # before the text embeddings are cached
+                return model_class(model_path=module.state_dict(), **common)
+            case kind if kind in _OWN:
+                return _OWN[kind](model_class, size, cell.variant)
+            case _:
+                return model_class(model_path=None, **common)
+    except ImportError as error:
+        problem = Problem("FAMILY_UNAVAILABLE", f"{cell.family} lacks a package: {error}", "family")
+        raise ProblemError(problem, Kind.WRONG_ORDER) from error
+
+
+def seed_generators(seed: int) -> None:
+    """Seed every generator that a family may draw from."""
+    torch.manual_seed(seed)  # of all devices
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
