@@ -100,7 +100,7 @@ or called wrongly; 3 something broke (a plugin is missing, crashed or hung), or 
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
 	a.plugins.add(root)
-	root.AddCommand(a.verify(), a.list(), a.record(), a.doctor(), a.version(), a.trace())
+	root.AddCommand(a.verify(), a.list(), a.record(), a.doctor(), a.version(), a.trace(), a.ops())
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 
 	"samebits/bridge/tensor"
 )
@@ -95,4 +96,32 @@ func read(d tensor.DType, data []byte) (reader, int64, error) {
 		return reader{}, 0, fmt.Errorf("compare: %d bytes are not whole elements of %v", len(data), d)
 	}
 	return r, int64(len(data)) / d.Size(), nil
+}
+
+// Text is the number that element i of a tensor's bytes stands for.
+func Text(d tensor.DType, data []byte, i int64) string {
+	r, n, err := read(d, data)
+	switch {
+	case err != nil || i >= n:
+		return ""
+	case d == tensor.Int64:
+		return strconv.FormatInt(int64(u64(data, i)), 10)
+	case d == tensor.Float32:
+		return strconv.FormatFloat(r.num(data, i), 'g', -1, 32)
+	}
+	return strconv.FormatFloat(r.num(data, i), 'g', -1, 64)
+}
+
+// EqualNumbers reports whether two tensors hold the same bits but for NaNs, which count as equal.
+func EqualNumbers(d tensor.DType, a, b []byte) bool {
+	r, n, err := read(d, a)
+	if err != nil || len(a) != len(b) {
+		return false
+	}
+	for i := range n {
+		if r.key(a, i) != r.key(b, i) && !(math.IsNaN(r.num(a, i)) && math.IsNaN(r.num(b, i))) {
+			return false
+		}
+	}
+	return true
 }

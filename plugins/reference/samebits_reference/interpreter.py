@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -265,4 +266,4 @@ def _changed(operation: pb.Operation, gave: str) -> ProblemError:
 
 def _failed(at: int, operation: pb.Operation, error: Exception) -> Problem:
     why = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return Problem("OPERATION_FAILED", f"{operation.name}: {why}", _path(at))
+    return Problem("OPERATION_FAILED", f"{operation.name}: {textwrap.shorten(why, 200, placeholder=' …')}", _path(at))

@@ -1,0 +1,241 @@
+package ops
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/parity/signature"
+	"samebits/parity/values"
+)
+
+// batch is several operations in one recording, independent of each other: loading and stepping cost once for all.
+type batch struct {
+	ops     []*signature.Operation
+	file    []byte
+	inputs  []input
+	outputs []output
+	bytes   int64 // of inputs and outputs
+	onCPU   bool
+}
+
+// input is a storage that an operation takes, whole, in memory order.
+type input struct {
+	op      int // of the batch
+	storage int // of the operation's own recording
+	spec    tensor.Spec
+	domain  values.Domain
+	placed  []int // values of the operation's own recording that have a Place
+}
+
+// output is one tensor that is compared: a result, or what an operation wrote into an argument. Where its elements fill
+// memory without gaps it is read in memory order, which is faster.
+type output struct {
+	op    int
+	value int    // of the operation's own recording
+	label string // result 0, self
+	// written: the whole storage of an argument, so that stray writes show.
+	written bool
+	memory  bool // the elements are in memory order, from the value's first
+	number  int  // of a result, in the flat list
+	spec    tensor.Spec
+}
+
+// newBatch puts operations of one context together. On the CPU, a float that no whole number can hold becomes anything.
+func newBatch(ops []*signature.Operation, onCPU bool) (*batch, error) {
+	b := &batch{ops: ops, onCPU: onCPU}
+	merged := &recording.Recording{Header: ops[0].Alone.Header}
+	for i, o := range ops {
+		b.add(merged, i, o)
+	}
+	for i, in := range b.inputs {
+		b.bytes += in.spec.Bytes()
+		b.inputs[i].spec.Name = merged.Inputs[i].Name
+	}
+	for _, out := range b.outputs {
+		b.bytes += out.spec.Bytes()
+	}
+	var err error
+	b.file, err = recording.Encode(merged)
+	return b, err
+}
+
+// add appends an operation to the merged recording.
+func (b *batch) add(to *recording.Recording, at int, o *signature.Operation) {
+	own := o.Alone
+	storages, first := len(to.Storages), len(to.Values)
+	for i, s := range own.Storages {
+		if s.Name != "" {
+			s.Name = fmt.Sprintf("o%d.s%d", at, i)
+		}
+		to.Storages = append(to.Storages, s)
+	}
+	for _, v := range own.Values {
+		v.Storage += storages
+		to.Values = append(to.Values, v)
+	}
+	op := *o.Op()
+	op.Arguments, op.Results = moved(op.Arguments, first), moved(op.Results, first)
+	to.Operations = append(to.Operations, op)
+
+	// flat adds a value that covers part of a storage in memory order.
+	flat := func(storage int, d tensor.DType, numel, offset int64) int {
+		to.Values = append(to.Values, recording.Value{Storage: storages + storage, DType: d, Sizes: []int64{numel}, Strides: []int64{1},
+			Offset: offset, Alignment: alignment(own, storage, offset*d.Size())})
+		return len(to.Values) - 1
+	}
+	domains := values.Domains(own, o.Op())
+	if from, ok := truncated(own, o.Op()); ok && b.onCPU {
+		domains[from] = values.Domain{Low: -100, High: 100}
+	}
+	covers := map[int]int{} // values that cover inputs, by storage
+	for i, s := range own.Storages {
+		if s.Role != recording.Input {
+			continue
+		}
+		numel := s.Bytes / s.DType.Size()
+		covers[i] = flat(i, s.DType, numel, 0)
+		to.Inputs = append(to.Inputs, recording.Named{Name: to.Storages[storages+i].Name, Value: covers[i]})
+		in := input{op: at, storage: i, spec: tensor.Spec{DType: s.DType, Sizes: []int64{numel}}}
+		var here []int
+		for v := range own.Values {
+			if own.Values[v].Storage == i {
+				here = append(here, v)
+				if domains[v].Place != nil {
+					in.placed = append(in.placed, v)
+				}
+			}
+		}
+		in.domain = values.Of(domains, here)
+		b.inputs = append(b.inputs, in)
+	}
+	for _, result := range o.Results {
+		v := &own.Values[result.Value]
+		out := output{op: at, value: result.Value, number: result.Number, label: fmt.Sprintf("result %d", result.Number),
+			spec: tensor.Spec{DType: v.DType, Sizes: v.Sizes}}
+		named := first + result.Value
+		if dense(v) {
+			out.memory, out.spec.Sizes = true, []int64{v.Numel()}
+			named = flat(v.Storage, v.DType, v.Numel(), v.Offset)
+		}
+		b.output(to, out, named)
+	}
+	var done []int
+	for _, value := range o.Written {
+		storage := own.Values[value].Storage
+		if slices.Contains(done, storage) {
+			continue
+		}
+		done = append(done, storage)
+		s := own.Storages[storage]
+		b.output(to, output{op: at, value: value, number: -1, label: argumentOf(o.Op(), value) + " as it was written", written: true, memory: true,
+			spec: tensor.Spec{DType: s.DType, Sizes: []int64{s.Bytes / s.DType.Size()}}}, covers[storage])
+	}
+}
+
+func (b *batch) output(to *recording.Recording, out output, value int) {
+	out.spec.Name = fmt.Sprintf("o%d.r%d", out.op, len(b.outputs))
+	to.Outputs = append(to.Outputs, recording.Named{Name: out.spec.Name, Value: value})
+	b.outputs = append(b.outputs, out)
+}
+
+func (b *batch) inputSpecs() []tensor.Spec {
+	specs := make([]tensor.Spec, len(b.inputs))
+	for i := range b.inputs {
+		specs[i] = b.inputs[i].spec
+	}
+	return specs
+}
+
+func (b *batch) outputSpecs() []tensor.Spec {
+	specs := make([]tensor.Spec, len(b.outputs))
+	for i := range b.outputs {
+		specs[i] = b.outputs[i].spec
+	}
+	return specs
+}
+
+// moved gives arguments whose values lie so many places further.
+func moved(args []recording.Argument, by int) []recording.Argument {
+	out := make([]recording.Argument, len(args))
+	for i, a := range args {
+		switch a.Kind {
+		case recording.ValueOf:
+			a.Value += by
+		case recording.List:
+			a.Items = moved(a.Items, by)
+		}
+		out[i] = a
+	}
+	return out
+}
+
+// truncated gives the argument that an operation turns from a float into a whole number.
+func truncated(r *recording.Recording, op *recording.Operation) (int, bool) {
+	names := map[string]string{"aten::_to_copy": "self", "aten::copy_": "src"}
+	a, ok := op.Arg(names[short(op.Name)])
+	results := recording.Values(op.Results, nil)
+	if !ok || a.Kind != recording.ValueOf || len(results) == 0 {
+		return 0, false
+	}
+	return a.Value, r.Values[a.Value].DType.Float() && !r.Values[results[0]].DType.Float()
+}
+
+// short is an operation's name without its overload.
+func short(name string) string {
+	name, _, _ = strings.Cut(name, ".")
+	return name
+}
+
+// argumentOf names the argument that a value is.
+func argumentOf(op *recording.Operation, value int) string {
+	for i := range op.Arguments {
+		if slices.Contains(recording.Values(op.Arguments[i:i+1], nil), value) {
+			return op.Arguments[i].Name
+		}
+	}
+	return "an argument"
+}
+
+// alignment is that of an address so many bytes behind a storage's beginning, which lies as the values on it say: at a
+// multiple of the largest alignment, unless one of them is aligned less than its offset alone would be.
+func alignment(r *recording.Recording, storage int, offset int64) uint32 {
+	base := int64(recording.MaxAlignment)
+	for i := range r.Values {
+		v := &r.Values[i]
+		if have := lowestBit(v.Offset * v.DType.Size()); v.Storage == storage && int64(v.Alignment) < have {
+			base = int64(v.Alignment)
+		}
+	}
+	return uint32(min(base, lowestBit(offset)))
+}
+
+func lowestBit(n int64) int64 {
+	if n == 0 {
+		return recording.MaxAlignment
+	}
+	return min(recording.MaxAlignment, int64(1)<<bits.TrailingZeros64(uint64(n)))
+}
+
+// dense reports whether the elements of v fill memory from its first to its last, each place once.
+func dense(v *recording.Value) bool {
+	type dimension struct{ size, stride int64 }
+	var dims []dimension
+	for d, n := range v.Sizes {
+		if n != 1 {
+			dims = append(dims, dimension{n, v.Strides[d]})
+		}
+	}
+	slices.SortFunc(dims, func(a, b dimension) int { return int(a.stride - b.stride) })
+	want := int64(1)
+	for _, d := range dims {
+		if d.stride != want {
+			return false
+		}
+		want *= d.size
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package ops
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/parity/compare"
+)
+
+// sameChoice reports whether an output of indices chooses equal elements on both sides: on the CPU, PyTorch may break ties
+// otherwise than on a GPU.
+func (r *run) sameChoice(b *batch, i int) bool {
+	out := &b.outputs[i]
+	o := b.ops[out.op]
+	op, own := o.Op(), o.Alone
+	self, ok := op.Arg("self")
+	if !ok || self.Kind != recording.ValueOf || out.spec.DType != tensor.Int64 {
+		return false
+	}
+	from, result := &own.Values[self.Value], &own.Values[out.value]
+	pick := picker(op, from, result)
+	data := r.storageOf(b, out.op, from.Storage)
+	if pick == nil || data == nil {
+		return false
+	}
+	sides := [][]byte{r.reference.outputs[i], r.native.outputs[i]}
+	if out.memory {
+		for n := range sides {
+			sides[n] = gather(result, 0, sides[n])
+		}
+	}
+	same, n, size := true, 0, from.DType.Size()
+	walk(result, func(at []int64, _ int64) {
+		var chosen [2][]byte
+		for k, side := range sides {
+			where, inside := pick(at, int64(binary.LittleEndian.Uint64(side[8*n:])))
+			if !inside {
+				same = false
+				return
+			}
+			chosen[k] = data[(from.Offset+where)*size:][:size]
+		}
+		same = same && (bytes.Equal(chosen[0], chosen[1]) || compare.EqualNumbers(from.DType, chosen[0], chosen[1]))
+		n++
+	})
+	return same
+}
+
+// storageOf gives what an argument's storage held before the step.
+func (r *run) storageOf(b *batch, op, storage int) []byte {
+	for i := range b.inputs {
+		if in := &b.inputs[i]; in.op == op && in.storage == storage {
+			return r.reference.inputs[i]
+		}
+	}
+	return nil
+}
+
+// picker gives the function that finds the element which an index at a place of the result stands for: the distance from
+// the first element, and whether there is one. Nil: op does not choose.
+func picker(op *recording.Operation, from, result *recording.Value) func(at []int64, chosen int64) (int64, bool) {
+	rank := len(from.Sizes)
+	switch short(op.Name) {
+	case "aten::topk", "aten::sort", "aten::max", "aten::min":
+		dim := int64(-1)
+		if a, ok := op.Arg("dim"); ok && a.Kind == recording.Integer {
+			dim = a.Int
+		}
+		if dim < 0 {
+			dim += int64(rank)
+		}
+		if dim < 0 || int(dim) >= rank {
+			return nil
+		}
+		dropped := len(result.Sizes) < rank
+		return func(at []int64, chosen int64) (int64, bool) {
+			where, next := chosen*from.Strides[dim], 0
+			for d := range rank {
+				if d != int(dim) {
+					where += at[next] * from.Strides[d]
+				} else if dropped {
+					continue
+				}
+				next++
+			}
+			return where, chosen >= 0 && chosen < from.Sizes[dim]
+		}
+	case "aten::max_pool2d_with_indices":
+		if rank < 2 || len(result.Sizes) != rank {
+			return nil
+		}
+		height, width := from.Sizes[rank-2], from.Sizes[rank-1]
+		return func(at []int64, chosen int64) (int64, bool) {
+			where := chosen/width*from.Strides[rank-2] + chosen%width*from.Strides[rank-1]
+			for d := range rank - 2 {
+				where += at[d] * from.Strides[d]
+			}
+			return where, chosen >= 0 && chosen < height*width
+		}
+	}
+	return nil
+}

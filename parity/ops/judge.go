@@ -1,0 +1,136 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+	"samebits/parity/compare"
+	"samebits/parity/gate"
+	"samebits/parity/values"
+)
+
+// demand is what can be asked of an operation on the device host, where other code than CUDA's does PyTorch's part.
+type demand uint8
+
+const (
+	// bounded: an error is measured against double precision, as verify does.
+	bounded demand = iota
+	// sameNumbers: each element is rounded once, or not at all; which NaN comes out is the processor's affair.
+	sameNumbers
+	// sameBits: bits are moved.
+	sameBits
+)
+
+// demands of operations by name without overload. What is not named, and all that gives whole numbers, see demandOf.
+var demands = func() map[string]demand {
+	all := map[string]demand{}
+	for d, names := range map[demand][]string{
+		sameBits: {"clone", "cat", "stack", "constant_pad_nd", "replication_pad2d", "reflection_pad2d", "roll", "flip", "repeat", "index",
+			"index_select", "gather", "embedding", "where", "masked_fill", "masked_fill_", "fill", "fill_", "full", "zeros", "ones",
+			"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full", "scalar_tensor", "pixel_shuffle", "pixel_unshuffle",
+			"channel_shuffle", "im2col", "upsample_nearest2d", "tril", "triu", "unfold_copy"},
+		sameNumbers: {"_to_copy", "copy_", "neg", "neg_", "abs", "abs_", "relu", "relu_", "hardtanh", "hardtanh_", "clamp", "clamp_",
+			"clamp_min", "clamp_min_", "clamp_max", "clamp_max_", "maximum", "minimum", "threshold_backward", "sqrt", "sqrt_", "mul", "mul_",
+			"max_pool2d_with_indices", "max", "min", "amax", "amin", "topk", "sort", "leaky_relu", "leaky_relu_"},
+	} {
+		for _, name := range names {
+			all["aten::"+name] = d
+		}
+	}
+	return all
+}()
+
+func demandOf(op *recording.Operation, d tensor.DType) demand {
+	demanded := demands[short(op.Name)]
+	if demanded == bounded && !d.Float() {
+		return sameNumbers
+	}
+	return demanded
+}
+
+// rounds reports whether an output is measured in double precision.
+func rounds(b *batch, i int) bool {
+	out := &b.outputs[i]
+	return demandOf(b.ops[out.op].Op(), out.spec.DType) == bounded
+}
+
+// measure runs the batch in double precision on the inputs that lie ready.
+func (r *run) measure(ctx context.Context, b *batch) ([][]byte, error) {
+	s := r.double
+	if err := s.ensure(ctx, max(r.room[s], b.room(true))); err != nil {
+		return nil, err
+	}
+	if err := s.load(ctx, b); err != nil {
+		return nil, err
+	}
+	for i := range b.inputs {
+		copy(s.inputs[i], r.reference.inputs[i])
+	}
+	return s.outputs, s.step(ctx, referencePoison)
+}
+
+// judge holds an output that differs to what can be asked of it on the device host.
+func (r *run) judge(b *batch, i int, kind values.Kind, measured [][]byte, f *Finding) {
+	out := &b.outputs[i]
+	o := b.ops[out.op]
+	d, reference, native := out.spec.DType, r.reference.outputs[i], r.native.outputs[i]
+	switch demanded := demandOf(o.Op(), d); {
+	case demanded == sameNumbers && compare.EqualNumbers(d, reference, native):
+		f.otherNaN = true
+		return
+	case demanded == sameNumbers && out.number > 0 && r.sameChoice(b, i):
+		f.otherTie = true
+		return
+	case demanded != bounded:
+		f.Differences = append(f.Differences, r.difference(b, i, kind))
+		return
+	}
+	exact := compare.Typed{DType: tensor.Float64, Data: measured[i]}
+	rounding := Rounding{Values: kind, Tensor: out.label, Limit: gate.RoundingLimit, Floor: compare.Roundoff(d)}
+	var err error
+	if rounding.Reference, err = compare.Against(exact, compare.Typed{DType: d, Data: reference}); err == nil {
+		rounding.Native, err = compare.Against(exact, compare.Typed{DType: d, Data: native})
+	}
+	if err != nil || !within(rounding) {
+		difference := r.difference(b, i, kind)
+		difference.Rounding = &rounding
+		f.Differences = append(f.Differences, difference)
+		return
+	}
+	f.Rounding = append(f.Rounding, rounding)
+}
+
+// within holds native's error to PyTorch's. Where huge numbers are summed, the order decides which sums overflow, so elements
+// that are lost are held to the same multiple as errors.
+func within(r Rounding) bool {
+	native := r.Native
+	if float64(native.Lost) <= r.Limit*float64(r.Reference.Lost) {
+		native.Lost = min(native.Lost, r.Reference.Lost)
+	}
+	return native.Within(r.Reference, r.Limit, r.Floor)
+}
+
+// sum makes one outcome of what was found with all values.
+func (f *Finding) sum(gpu bool) (outcome Outcome, reason, detail string) {
+	switch {
+	case len(f.Differences) > 0:
+		return Differs, "NATIVE_DIFFERS", f.Differences[0].String()
+	case f.noise:
+		return Skipped, "EAGER_NOISE", "PyTorch gives other bits the second time"
+	case gpu, len(f.Rounding) == 0 && !f.otherNaN && !f.otherTie:
+		return Exact, "", ""
+	case len(f.Rounding) > 0:
+		worst := 0.0
+		for _, x := range f.Rounding {
+			if base := max(x.Reference.Max, x.Floor); base > 0 {
+				worst = max(worst, x.Native.Max/base)
+			}
+		}
+		return Consistent, "ROUNDING", fmt.Sprintf("against double precision, native's error is at most %.2f times PyTorch's", worst)
+	case f.otherTie:
+		return Consistent, "OTHER_TIE", "among equal elements native chooses another one"
+	}
+	return Consistent, "OTHER_NAN", "the numbers are the same, some NaNs have other bits"
+}
