@@ -234,9 +234,16 @@ func setBatchNorm(c *C.sb_batch_norm, x, y, scale, bias, mean, variance uint64) 
 }
 
 func (w *preparation) linear(i int, l *device.Linear) error {
-	at, err := w.addresses(l.A.Pointer, l.B.Pointer, l.Bias.Pointer, l.D.Pointer)
+	bias := l.Bias
+	if bias.Sizes == nil { // what the product is added to is d, and PyTorch tells a null pointer's alignment
+		bias = l.D
+	}
+	at, err := w.addresses(l.A.Pointer, l.B.Pointer, bias.Pointer, l.D.Pointer)
 	if err != nil {
 		return err
+	}
+	if l.Bias.Sizes == nil {
+		at[2] = 0
 	}
 	key, err := describeLinear(l, at[0], at[1], at[2], at[3], w.options)
 	if err != nil {
@@ -248,7 +255,7 @@ func (w *preparation) linear(i int, l *device.Linear) error {
 		return failure(&e)
 	}
 	if w.firstOn(i, key) {
-		chosen, err := w.tryLinear(q, key, areaOf(l.B, at[1]), areaOf(l.A, at[0]), areaOf(l.Bias, at[2]), areaOf(l.D, at[3]))
+		chosen, err := w.tryLinear(q, key, areaOf(l.B, at[1]), areaOf(l.A, at[0]), areaOf(bias, at[2]), areaOf(l.D, at[3]))
 		if err != nil {
 			return err
 		}

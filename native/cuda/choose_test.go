@@ -206,6 +206,24 @@ func TestLinearCallsAreTorchs(t *testing.T) {
 	}
 }
 
+// TestLinearWithoutBias: PyTorch's addmm with a bias of one row that is a matrix, which it copies into d first.
+func TestLinearWithoutBias(t *testing.T) {
+	calls := logCalls(t)
+	d := openFake(t)
+	_, resolve := arena(t, d, 4<<20)
+	l := torchLinear(tensor.Float32, 1)
+	l.Bias, l.Factors = device.Tensor{}, &device.Factors{Alpha: 1.5, Beta: 1}
+	if err := prepare(t, d, resolve, exact, l).Run(0, 1); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(calls(), "\n")
+	for _, want := range []string{"operation.7 = 1\nmatrix", "preference.8 = 256", "matmul alpha 1.5 beta 1 c is d 1 1"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
 func torchLinear(dtype tensor.DType, m int64) *device.Linear {
 	l := &device.Linear{
 		A: contiguous(0, dtype, m, 512), B: contiguous(1<<20, dtype, 512, 1000),

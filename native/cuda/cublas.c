@@ -11,7 +11,7 @@ static struct cublasLtContext *light(sb_queue *q) { return (struct cublasLtConte
 static int describe_operation(sb_queue *q, sb_linear *p, sb_error *e) {
   sb_libraries *l = q->d->l;
   int32_t transa = p->transa ? SB_OP_T : SB_OP_N, transb = p->transb ? SB_OP_T : SB_OP_N;
-  uint32_t epilogue = SB_EPILOGUE_BIAS;
+  uint32_t epilogue = p->biased ? SB_EPILOGUE_BIAS : SB_EPILOGUE_DEFAULT;
   unsigned compute = p->tf32 ? SB_COMPUTE_32F_FAST_TF32 : SB_COMPUTE_32F;
   SB_TRY(l, SB_CUBLASLT, cublasLtMatmulDescCreate, (&p->operation, compute, SB_R_32F), e);
   SB_TRY(l, SB_CUBLASLT, cublasLtMatmulDescSetAttribute, (p->operation, SB_MATMUL_DESC_TRANSA, &transa, sizeof transa),
@@ -20,8 +20,9 @@ static int describe_operation(sb_queue *q, sb_linear *p, sb_error *e) {
          e);
   SB_TRY(l, SB_CUBLASLT, cublasLtMatmulDescSetAttribute,
          (p->operation, SB_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue), e);
-  SB_TRY(l, SB_CUBLASLT, cublasLtMatmulDescSetAttribute,
-         (p->operation, SB_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias), e);
+  if (p->biased)
+    SB_TRY(l, SB_CUBLASLT, cublasLtMatmulDescSetAttribute,
+           (p->operation, SB_MATMUL_DESC_BIAS_POINTER, &p->bias, sizeof p->bias), e);
   return 0;
 }
 
@@ -106,9 +107,9 @@ done:
 }
 
 int sb_linear_launch(sb_queue *q, const sb_linear *p, sb_error *e) {
-  float alpha = 1, beta = 0;
+  float beta = p->biased ? 0 : 1;
   SB_TRY(q->d->l, SB_CUBLASLT, cublasLtMatmul,
-         (light(q), p->operation, &alpha, (const void *)p->a, p->layout_a, (const void *)p->b, p->layout_b, &beta,
+         (light(q), p->operation, &p->alpha, (const void *)p->a, p->layout_a, (const void *)p->b, p->layout_b, &beta,
           (const void *)p->d, p->layout_d, (void *)p->d, p->layout_d, &p->algo, (void *)p->workspace,
           p->workspace_bytes, q->stream),
          e);

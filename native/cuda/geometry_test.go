@@ -106,7 +106,7 @@ func TestDescribeLinear(t *testing.T) {
 			want := linear{
 				product: product{swapped: true, transa: test.transa, transb: test.transb, m: test.m, n: test.n, k: test.k,
 					lda: test.lda, ldb: test.ldb, ldd: test.ldd},
-				dtype: tensor.Float32, alignA: 256, alignB: 64, alignD: 128, alignBias: 16,
+				dtype: tensor.Float32, alpha: 1, biased: true, alignA: 256, alignB: 64, alignD: 128, alignBias: 16,
 			}
 			if got != want {
 				t.Errorf("%+v\nwant %+v", got, want)

@@ -18,6 +18,8 @@ type linear struct {
 	product
 	dtype                  tensor.DType
 	tf32                   bool
+	alpha                  float32
+	biased                 bool
 	alignA, alignB, alignD int64
 	alignBias              int64
 }
@@ -37,7 +39,12 @@ func describeLinear(l *device.Linear, a, b, bias, d uint64, o device.Options) (l
 	if err != nil {
 		return linear{}, err
 	}
+	alpha := float32(1)
+	if l.Factors != nil {
+		alpha = float32(l.Factors.Alpha)
+	}
 	return linear{
+		alpha: alpha, biased: l.Bias.Sizes != nil,
 		product: p, dtype: l.A.DType, tf32: o.AllowTF32 && l.A.DType == tensor.Float32,
 		alignA: alignmentOf(b, linearAlignment), alignB: alignmentOf(a, linearAlignment),
 		alignD: alignmentOf(d, linearAlignment), alignBias: alignmentOf(bias, linearAlignment),
@@ -45,17 +52,27 @@ func describeLinear(l *device.Linear, a, b, bias, d uint64, o device.Options) (l
 }
 
 func checkLinear(l *device.Linear) error {
-	if err := checkMatrices(named{"a", l.A}, named{"b", l.B}, named{"bias", l.Bias}, named{"d", l.D}); err != nil {
+	if err := checkTensors(2, named{"a", l.A}, named{"b", l.B}, named{"d", l.D}); err != nil {
 		return err
 	}
 	m, k, n := l.A.Sizes[0], l.A.Sizes[1], l.B.Sizes[1]
-	if l.B.Sizes[0] != k || l.D.Sizes[0] != m || l.D.Sizes[1] != n || l.Bias.Sizes[0] != n {
+	fits := l.B.Sizes[0] == k && l.D.Sizes[0] == m && l.D.Sizes[1] == n
+	if l.Bias.Sizes != nil {
+		if err := checkTensors(1, named{"bias", l.Bias}); err != nil {
+			return err
+		}
+		if l.Bias.DType != l.A.DType {
+			return fmt.Errorf("bias is %s, a is %s", l.Bias.DType, l.A.DType)
+		}
+		fits = fits && l.Bias.Sizes[0] == n
+	}
+	if !fits {
 		return fmt.Errorf("a %v, b %v, bias %v and d %v do not fit", l.A.Sizes, l.B.Sizes, l.Bias.Sizes, l.D.Sizes)
 	}
 	if k < 2 || n < 2 {
 		return fmt.Errorf("b is %v; PyTorch does not use cuBLASLt for a matrix with a side of 1", l.B.Sizes)
 	}
-	if !tensor.IsContiguous(l.D.Sizes, l.D.Strides) || !tensor.IsContiguous(l.Bias.Sizes, l.Bias.Strides) {
+	if !tensor.IsContiguous(l.D.Sizes, l.D.Strides) || !tensor.IsContiguous(l.Bias.Sizes, l.Bias.Strides) { // of no bias too
 		return fmt.Errorf("d has strides %v and bias %v; both must be contiguous", l.D.Strides, l.Bias.Strides)
 	}
 	return nil
@@ -69,6 +86,7 @@ var cublasTypes = map[tensor.DType]C.uint{
 func (l linear) toC() C.sb_linear {
 	return C.sb_linear{
 		_type: cublasTypes[l.dtype], tf32: toInt(l.tf32), transa: toInt(l.transa), transb: toInt(l.transb),
+		alpha: C.float(l.alpha), biased: toInt(l.biased),
 		m: C.int64_t(l.m), n: C.int64_t(l.n), k: C.int64_t(l.k),
 		lda: C.int64_t(l.lda), ldb: C.int64_t(l.ldb), ldd: C.int64_t(l.ldd),
 		align_a: C.uint32_t(l.alignA), align_b: C.uint32_t(l.alignB), align_d: C.uint32_t(l.alignD),

@@ -80,13 +80,9 @@ func isDense(sizes, strides []int64) bool {
 	return strides[inner] == 1 && (sizes[outer] < 2 || strides[outer] == sizes[inner])
 }
 
-// checkMatrices checks matrices of one type; a bias is a vector.
-func checkMatrices(list ...named) error {
+// checkTensors checks tensors of so many dimensions and one type.
+func checkTensors(dims int, list ...named) error {
 	for _, t := range list {
-		dims := 2
-		if t.name == "bias" {
-			dims = 1
-		}
 		if len(t.Sizes) != dims || len(t.Strides) != dims {
 			return fmt.Errorf("%s has %d sizes and %d strides, %d are wanted", t.name, len(t.Sizes), len(t.Strides), dims)
 		}
@@ -103,29 +99,132 @@ func checkMatrices(list ...named) error {
 // matmul is all but the addresses of a product without bias.
 type matmul struct {
 	product
-	dtype tensor.DType
-	tf32  bool
+	dtype               tensor.DType
+	tf32                bool
+	vector              bool // float32 times a vector: lda, ldb and ldd are as cublasSgemv wants them
+	count               int64
+	stepA, stepB, stepD int64 // from one product of a batch to the next
+	alpha, beta         float32
 }
 
 // matmulWorkspace is what PyTorch gives cuBLAS on this architecture.
 const matmulWorkspace = 32 << 20
 
 func describeMatmul(c *device.Matmul, o device.Options) (matmul, error) {
-	if err := checkMatrices(named{"a", c.A}, named{"b", c.B}, named{"d", c.D}); err != nil {
+	dims := 2
+	if len(c.D.Sizes) == 3 {
+		dims = 3
+	}
+	if err := checkTensors(dims, named{"a", c.A}, named{"b", c.B}, named{"d", c.D}); err != nil {
 		return matmul{}, err
 	}
-	if c.B.Sizes[0] != c.A.Sizes[1] || c.D.Sizes[0] != c.A.Sizes[0] || c.D.Sizes[1] != c.B.Sizes[1] {
-		return matmul{}, fmt.Errorf("a %v, b %v and d %v do not fit", c.A.Sizes, c.B.Sizes, c.D.Sizes)
+	as, bs, ds := c.A.Sizes, c.B.Sizes, c.D.Sizes
+	if bs[dims-2] != as[dims-1] || ds[dims-2] != as[dims-2] || ds[dims-1] != bs[dims-1] ||
+		dims == 3 && (as[0] != ds[0] || bs[0] != ds[0]) {
+		return matmul{}, fmt.Errorf("a %v, b %v and d %v do not fit", as, bs, ds)
 	}
-	p, err := describeProduct(c.A, c.B, c.D)
+	m := matmul{dtype: c.A.DType, tf32: o.AllowTF32 && c.A.DType == tensor.Float32, count: 1, alpha: 1}
+	if c.Factors != nil {
+		m.alpha, m.beta = float32(c.Factors.Alpha), float32(c.Factors.Beta)
+	}
+	var err error
+	if dims == 2 {
+		m.product, err = describeProduct(c.A, c.B, c.D)
+	} else {
+		m.product, err = describeBatch(c.A, c.B, c.D)
+		if m.count = ds[0]; m.count > 1 {
+			m.stepA, m.stepB, m.stepD = c.A.Strides[0], c.B.Strides[0], c.D.Strides[0]
+			if m.swapped {
+				m.stepA, m.stepB = m.stepB, m.stepA
+			}
+		}
+	}
 	if err != nil {
 		return matmul{}, err
 	}
-	p.adjust()
-	if max(p.m, p.n, p.k, p.lda, p.ldb, p.ldd) > math.MaxInt32 {
-		return matmul{}, fmt.Errorf("a %v and b %v are too large for cuBLAS", c.A.Sizes, c.B.Sizes)
+	m.adjust()
+	if max(m.m, m.n, m.k, m.lda, m.ldb, m.ldd, m.count) > math.MaxInt32 {
+		return matmul{}, fmt.Errorf("a %v and b %v are too large for cuBLAS", as, bs)
 	}
-	return matmul{product: p, dtype: c.A.DType, tf32: o.AllowTF32 && c.A.DType == tensor.Float32}, nil
+	return m, nil
+}
+
+// describeBatch is describeProduct for batches, which PyTorch's bmm prepares by another rule: strides alone decide, not
+// whether a matrix is dense.
+func describeBatch(a, b, d device.Tensor) (product, error) {
+	rows, columns := d.Sizes[1], d.Sizes[2]
+	byRow, byColumn := d.Strides[1], d.Strides[2]
+	var p product
+	switch {
+	case byRow == 1 && (columns == 1 || byColumn >= max(1, rows)):
+	case byColumn == 1 && (rows == 1 || byRow >= max(1, columns)):
+		p.swapped = true
+		a, b = b, a
+	default:
+		return product{}, fmt.Errorf("d has strides %v for sizes %v; PyTorch would copy it", d.Strides, d.Sizes)
+	}
+	leading := 1 + index(!p.swapped)
+	p.m, p.n, p.k = d.Sizes[1+index(p.swapped)], d.Sizes[leading], a.Sizes[leading]
+	p.ldd = d.Strides[leading]
+	var okA, okB bool
+	p.transa, p.lda, okA = batchTransposition(a, p.swapped, p.m, p.k)
+	p.transb, p.ldb, okB = batchTransposition(b, p.swapped, p.k, p.n)
+	if !okA || !okB {
+		return product{}, fmt.Errorf("factors have strides %v and %v for sizes %v and %v; PyTorch would copy one first",
+			a.Strides, b.Strides, a.Sizes, b.Sizes)
+	}
+	return p, nil
+}
+
+// batchTransposition is PyTorch's prepare_batch_matrix_for_cublas for a factor of m by n, as cuBLAS sees it.
+func batchTransposition(t device.Tensor, swapped bool, m, n int64) (transposed bool, ld int64, ok bool) {
+	fast, leading := t.Strides[1+index(swapped)], t.Strides[1+index(!swapped)]
+	switch {
+	case fast == 1 && leading >= max(1, m):
+		return false, leading, true
+	case leading == 1 && fast >= max(1, n):
+		return true, fast, true
+	}
+	return !swapped, t.Strides[1], tensor.IsContiguous(t.Sizes, t.Strides) && t.Strides[1] != 0 && t.Strides[2] != 0
+}
+
+// describeMatVec prepares a product with a vector as PyTorch's addmv does: cublasSgemv for float32, for the other types
+// a product whose result is one row.
+func describeMatVec(c *device.MatVec) (matmul, error) {
+	err := checkTensors(2, named{"a", c.A})
+	if err == nil {
+		err = checkTensors(1, named{"x", c.X}, named{"d", c.D})
+	}
+	if err != nil {
+		return matmul{}, err
+	}
+	rows, columns := c.A.Sizes[0], c.A.Sizes[1]
+	if c.X.Sizes[0] != columns || c.D.Sizes[0] != rows || c.X.DType != c.A.DType {
+		return matmul{}, fmt.Errorf("a %s %v, x %s %v and d %v do not fit", c.A.DType, c.A.Sizes, c.X.DType, c.X.Sizes, c.D.Sizes)
+	}
+	m := matmul{dtype: c.A.DType, count: 1, alpha: 1}
+	byRow, byColumn := c.A.Strides[0], c.A.Strides[1]
+	turned := !(byRow == 1 && byColumn >= max(1, rows)) // as column-major memory, the matrix is transposed
+	ld := byColumn
+	if turned {
+		if ld = byRow; !tensor.IsContiguous(c.A.Sizes, c.A.Strides) && (byColumn != 1 || byRow < max(1, columns)) {
+			return matmul{}, fmt.Errorf("a has strides %v for sizes %v; PyTorch would copy it first", c.A.Strides, c.A.Sizes)
+		}
+	}
+	x, d := max(c.X.Strides[0], 1), max(c.D.Strides[0], 1)
+	if m.vector = m.dtype == tensor.Float32; m.vector {
+		m.product = product{transa: turned, m: rows, n: 1, k: columns, lda: ld, ldb: x, ldd: d}
+		if across := map[bool]int64{false: columns, true: rows}[turned]; across == 1 {
+			m.lda = rows * columns // PyTorch's _cublasAdjustLdLevel2: of one line, its length
+		}
+	} else {
+		m.product = product{swapped: true, transb: !turned, m: 1, n: rows, k: columns, lda: x, ldb: ld, ldd: d}
+		m.adjust()
+	}
+	if max(m.m, m.n, m.k, m.lda, m.ldb, m.ldd) > math.MaxInt32 {
+		return matmul{}, fmt.Errorf("a %v is too large for cuBLAS", c.A.Sizes)
+	}
+	return m, nil
 }
 
 // adjust gives leading dimensions that no stride decides the values that cuBLAS wants, as PyTorch's
@@ -150,19 +249,27 @@ func (p *product) adjust() {
 
 func (m matmul) toC() C.sb_matmul {
 	return C.sb_matmul{
-		_type: cublasTypes[m.dtype], tf32: toInt(m.tf32), transa: toInt(m.transa), transb: toInt(m.transb),
+		_type: cublasTypes[m.dtype], tf32: toInt(m.tf32), vector: toInt(m.vector), transa: toInt(m.transa), transb: toInt(m.transb),
 		m: C.int(m.m), n: C.int(m.n), k: C.int(m.k), lda: C.int(m.lda), ldb: C.int(m.ldb), ldd: C.int(m.ldd),
+		count: C.int(m.count), step_a: C.int64_t(m.stepA), step_b: C.int64_t(m.stepB), step_d: C.int64_t(m.stepD),
+		alpha: C.float(m.alpha), beta: C.float(m.beta),
 	}
 }
 
 // String is what cuBLAS is asked: cublasSgemm TN 1000x4x512. It does not tell which kernel it takes.
 func (m matmul) String() string {
-	call := "cublasGemmEx"
-	if m.dtype == tensor.Float32 {
-		call = "cublasSgemm"
-	}
+	single, batch := m.dtype == tensor.Float32, m.count > 1
+	call := map[[2]bool]string{{true, false}: "cublasSgemm", {true, true}: "cublasSgemmStridedBatched",
+		{false, false}: "cublasGemmEx", {false, true}: "cublasGemmStridedBatchedEx"}[[2]bool{single, batch}]
 	letter := map[bool]string{false: "N", true: "T"}
-	return fmt.Sprintf("%s %s%s %dx%dx%d", call, letter[m.transa], letter[m.transb], m.m, m.n, m.k)
+	if m.vector {
+		return fmt.Sprintf("cublasSgemv %s %dx%d", letter[m.transa], m.m, m.k)
+	}
+	text := fmt.Sprintf("%s %s%s %dx%dx%d", call, letter[m.transa], letter[m.transb], m.m, m.n, m.k)
+	if batch {
+		text += fmt.Sprintf(" of %d", m.count)
+	}
+	return text
 }
 
 // matmul tries a product on scratch memory. The handle gets its real workspace at the end.
@@ -171,15 +278,27 @@ func (w *preparation) matmul(i int, c *device.Matmul) error {
 	if err != nil {
 		return err
 	}
-	at, err := w.addresses(c.A.Pointer, c.B.Pointer, c.D.Pointer)
+	return w.emitMatmul(i, m, c.A, c.B, c.D)
+}
+
+func (w *preparation) matVec(i int, c *device.MatVec) error {
+	m, err := describeMatVec(c)
 	if err != nil {
 		return err
 	}
-	first, second := areaOf(c.A, at[0]), areaOf(c.B, at[1])
+	return w.emitMatmul(i, m, c.A, c.X, c.D)
+}
+
+func (w *preparation) emitMatmul(i int, m matmul, a, b, d device.Tensor) error {
+	at, err := w.addresses(a.Pointer, b.Pointer, d.Pointer)
+	if err != nil {
+		return err
+	}
+	first, second := areaOf(a, at[0]), areaOf(b, at[1])
 	if m.swapped {
 		first, second = second, first
 	}
-	areas := []area{first, second, areaOf(c.D, at[2])}
+	areas := []area{first, second, areaOf(d, at[2])}
 	call := m.toC()
 	if w.firstOn(i, m) {
 		if err := w.tryMatmul(w.p.queue(i), call, areas); err != nil {

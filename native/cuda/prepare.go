@@ -149,6 +149,8 @@ func (w *preparation) one(i int, c device.Command) error {
 		return w.normBackward(i, c)
 	case *device.Matmul:
 		return w.matmul(i, c)
+	case *device.MatVec:
+		return w.matVec(i, c)
 	case *device.Linear:
 		return w.linear(i, c)
 	case *device.Copy:

@@ -78,6 +78,8 @@ func commandName(c device.Command) string {
 		return "gradient of a batch norm"
 	case *device.Matmul:
 		return "matmul"
+	case *device.MatVec:
+		return "matrix times vector"
 	case *device.Linear:
 		return "linear"
 	case *device.Copy:

@@ -161,11 +161,13 @@ int sb_norm_open(sb_queue *q, sb_norm *n, sb_error *e);
 int sb_norm_run(sb_queue *q, const sb_norm *n, sb_error *e);
 void sb_norm_close(sb_queue *q, sb_norm *n);
 
-// cublas.c: column-major d[m,n] = op(a)[m,k] * op(b)[k,n] + bias[m].
+// cublas.c: column-major d[m,n] = alpha * op(a)[m,k] * op(b)[k,n] + bias[m], or + d if there is no bias.
 typedef struct sb_linear {
   unsigned type;  // cudaDataType
   int tf32;
   int transa, transb;
+  float alpha;
+  int biased;
   int64_t m, n, k, lda, ldb, ldd;
   sb_pointer a, b, bias, d;
   uint32_t align_a, align_b, align_d, align_bias;
@@ -181,12 +183,18 @@ int sb_linear_open(sb_queue *q, sb_linear *p, const sb_linear *like, char tag[SB
 int sb_linear_run(sb_queue *q, const sb_linear *p, sb_error *e);
 void sb_linear_close(sb_queue *q, sb_linear *p);
 
-// matmul.c: column-major d[m,n] = op(a)[m,k] * op(b)[k,n].
+// matmul.c: column-major d[m,n] = alpha * op(a)[m,k] * op(b)[k,n] + beta * d, or of so many of each, some elements
+// apart. A product with a vector is one of cuBLAS's own if its type is float32: then b is the vector, ldb and ldd the
+// distances of elements, and op(a) is m by k.
 typedef struct sb_matmul {
   unsigned type;  // cudaDataType
   int tf32;
+  int vector;
   int transa, transb;
   int m, n, k, lda, ldb, ldd;
+  int count;  // 1: no batch
+  int64_t step_a, step_b, step_d;
+  float alpha, beta;
   sb_pointer a, b, d;
 } sb_matmul;
 

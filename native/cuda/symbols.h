@@ -242,6 +242,7 @@ enum {
   SB_MATMUL_DESC_TRANSB = 4,
   SB_MATMUL_DESC_EPILOGUE = 7,
   SB_MATMUL_DESC_BIAS_POINTER = 8,
+  SB_EPILOGUE_DEFAULT = 1,
   SB_EPILOGUE_BIAS = 4,
   SB_MATH_DEFAULT = 0,
   SB_MATH_TF32 = 3,
@@ -296,6 +297,15 @@ typedef void *sb_matrix_layout;
   X(unsigned, cublasGemmEx,                                                                                            \
     (struct cublasContext *, unsigned, unsigned, int, int, int, const void *, const void *, unsigned, int,             \
      const void *, unsigned, int, const void *, void *, unsigned, int, unsigned, int))                                 \
+  X(unsigned, cublasSgemmStridedBatched,                                                                               \
+    (struct cublasContext *, unsigned, unsigned, int, int, int, const float *, const float *, int, long long,          \
+     const float *, int, long long, const float *, float *, int, long long, int))                                      \
+  X(unsigned, cublasGemmStridedBatchedEx,                                                                              \
+    (struct cublasContext *, unsigned, unsigned, int, int, int, const void *, const void *, unsigned, int, long long,  \
+     const void *, unsigned, int, long long, const void *, void *, unsigned, int, long long, int, unsigned, int))      \
+  X(unsigned, cublasSgemv_v2,                                                                                          \
+    (struct cublasContext *, unsigned, int, int, const float *, const float *, int, const float *, int, const float *, \
+     float *, int))                                                                                                    \
   X(unsigned, cublasGetProperty, (unsigned, int *))                                                                    \
   X(const char *, cublasGetStatusName, (unsigned))
 

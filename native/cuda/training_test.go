@@ -170,6 +170,69 @@ func TestMatmulCallsAreTorchs(t *testing.T) {
 	}
 }
 
+// TestBatchCallsAreTorchs: bmm by PyTorch's prepare_batch_matrix_for_cublas, a batch of one by gemm.
+func TestBatchCallsAreTorchs(t *testing.T) {
+	heads := func(storage int64, dtype tensor.DType, sizes, strides []int64) device.Tensor {
+		return device.Tensor{Pointer: device.Pointer{Offset: storage}, DType: dtype, Sizes: sizes, Strides: strides}
+	}
+	for _, test := range []struct {
+		name    string
+		command device.Command
+		want    string
+		choice  string
+	}{
+		{"queries and keys", &device.Matmul{A: heads(0, tensor.Float32, []int64{6, 50, 64}, []int64{64, 384, 1}),
+			B: heads(1<<20, tensor.Float32, []int64{6, 64, 50}, []int64{64, 1, 384}), D: contiguous(512<<10, tensor.Float32, 6, 50, 50)},
+			"sgemm 6 by 64 64 2500 1 0 m 50 n 50 k 64 lda 384 ldb 384 ldc 50 alpha 1 beta 0 mode 0 workspace 33554432",
+			"cublasSgemmStridedBatched TN 50x50x64 of 6"},
+		{"one factor for all", &device.Matmul{A: heads(0, tensor.BFloat16, []int64{4, 1, 128}, []int64{128, 128, 1}),
+			B: heads(1<<20, tensor.BFloat16, []int64{4, 128, 96}, []int64{0, 1, 128}), D: contiguous(512<<10, tensor.BFloat16, 4, 1, 96),
+			Factors: &device.Factors{Alpha: 2, Beta: 0.5}},
+			"gemm of 14 14 14 compute 68 algo 99, 4 by 0 128 96 1 0 m 96 n 1 k 128 lda 128 ldb 128 ldc 96 alpha 2 beta 0.5 mode 0 workspace 33554432",
+			"cublasGemmStridedBatchedEx TN 96x1x128 of 4"},
+		{"one column", &device.Matmul{A: contiguous(0, tensor.Float16, 1, 192, 160), B: heads(1<<20, tensor.Float16, []int64{1, 160, 1}, []int64{160, 1, 160}),
+			D: contiguous(512<<10, tensor.Float16, 1, 192, 1)},
+			"gemm of 2 2 2 compute 68 algo 99 1 0 m 192 n 1 k 160 lda 160 ldb 160 ldc 192 alpha 1 beta 0 mode 0 workspace 33554432",
+			"cublasGemmEx TN 192x1x160"},
+		{"rows times a vector", &device.MatVec{A: contiguous(0, tensor.Float32, 120, 33), X: contiguous(1<<20, tensor.Float32, 33), D: contiguous(512<<10, tensor.Float32, 120)},
+			"sgemv 1 0 m 33 n 120 k 0 lda 33 ldb 1 ldc 1 alpha 1 beta 0 mode 0 workspace 33554432", "cublasSgemv T 120x33"},
+		{"columns times a vector", &device.MatVec{A: heads(0, tensor.Float32, []int64{120, 33}, []int64{1, 120}), X: heads(1<<20, tensor.Float32, []int64{33}, []int64{2}),
+			D: contiguous(512<<10, tensor.Float32, 120)},
+			"sgemv 0 0 m 120 n 33 k 0 lda 120 ldb 2 ldc 1 alpha 1 beta 0 mode 0 workspace 33554432", "cublasSgemv N 120x33"},
+		{"rows of bfloat16 times a vector", &device.MatVec{A: contiguous(0, tensor.BFloat16, 120, 33), X: contiguous(1<<20, tensor.BFloat16, 33), D: contiguous(512<<10, tensor.BFloat16, 120)},
+			"gemm of 14 14 14 compute 68 algo 99 0 0 m 1 n 120 k 33 lda 1 ldb 33 ldc 1 alpha 1 beta 0 mode 0 workspace 33554432", "cublasGemmEx NN 1x120x33"},
+		{"columns of float16 times a vector", &device.MatVec{A: heads(0, tensor.Float16, []int64{120, 33}, []int64{1, 120}), X: contiguous(1<<20, tensor.Float16, 33), D: contiguous(512<<10, tensor.Float16, 120)},
+			"gemm of 2 2 2 compute 68 algo 99 0 1 m 1 n 120 k 33 lda 1 ldb 120 ldc 1 alpha 1 beta 0 mode 0 workspace 33554432", "cublasGemmEx NT 1x120x33"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			calls := logCalls(t)
+			d := openFake(t)
+			_, resolve := arena(t, d, 4<<20)
+			p := prepare(t, d, resolve, device.Options{AllowTF32: false}, test.command)
+			if got := calls(); len(got) != 1 || got[0] != test.want {
+				t.Errorf("calls %q\nwant  %q", got, test.want)
+			}
+			if got := p.Choices()[0]; got != test.choice {
+				t.Errorf("choice %q, want %q", got, test.choice)
+			}
+		})
+	}
+	d := openFake(t)
+	_, resolve := arena(t, d, 4<<20)
+	for want, c := range map[string]device.Command{
+		"a [2 4 8], b [3 8 6] and d [2 4 6] do not fit": &device.Matmul{A: contiguous(0, tensor.Float32, 2, 4, 8), B: contiguous(0, tensor.Float32, 3, 8, 6), D: contiguous(0, tensor.Float32, 2, 4, 6)},
+		"factors have strides": &device.Matmul{A: heads(0, tensor.Float32, []int64{2, 4, 8}, []int64{100, 20, 2}), B: contiguous(0, tensor.Float32, 2, 8, 6),
+			D: contiguous(0, tensor.Float32, 2, 4, 6)},
+		"d has strides": &device.Matmul{A: contiguous(0, tensor.Float32, 2, 4, 8), B: contiguous(0, tensor.Float32, 2, 8, 6),
+			D: heads(0, tensor.Float32, []int64{2, 4, 6}, []int64{100, 20, 2})},
+		"a has strides [20 2]": &device.MatVec{A: heads(0, tensor.Float32, []int64{4, 8}, []int64{20, 2}), X: contiguous(0, tensor.Float32, 8), D: contiguous(0, tensor.Float32, 4)},
+		"do not fit":           &device.MatVec{A: contiguous(0, tensor.Float32, 4, 8), X: contiguous(0, tensor.Float32, 9), D: contiguous(0, tensor.Float32, 4)},
+	} {
+		_, err := d.Prepare([]device.Command{c}, resolve, exact)
+		mustHave(t, err, want)
+	}
+}
+
 // TestMatmulsOnLanes: each lane's handle has a workspace of its own.
 func TestMatmulsOnLanes(t *testing.T) {
 	calls := logCalls(t)

@@ -250,6 +250,30 @@ unsigned cublasGemmEx(struct cublasContext *h, unsigned ta, unsigned tb, int m, 
   snprintf(name, sizeof name, "gemm of %u %u %u compute %u algo %d", at, bt, ct, compute, algo);
   return record_gemm(h, name, ta, tb, (int[]){m, n, k, lda, ldb, ldc}, alpha, beta);
 }
+unsigned cublasSgemmStridedBatched(struct cublasContext *h, unsigned ta, unsigned tb, int m, int n, int k,
+                                   const float *alpha, const float *a, int lda, long long step_a, const float *b,
+                                   int ldb, long long step_b, const float *beta, float *c, int ldc, long long step_c,
+                                   int count) {
+  char name[96];
+  (void)a, (void)b, (void)c;
+  snprintf(name, sizeof name, "sgemm %d by %lld %lld %lld", count, step_a, step_b, step_c);
+  return record_gemm(h, name, ta, tb, (int[]){m, n, k, lda, ldb, ldc}, alpha, beta);
+}
+unsigned cublasGemmStridedBatchedEx(struct cublasContext *h, unsigned ta, unsigned tb, int m, int n, int k,
+                                    const void *alpha, const void *a, unsigned at, int lda, long long step_a,
+                                    const void *b, unsigned bt, int ldb, long long step_b, const void *beta, void *c,
+                                    unsigned ct, int ldc, long long step_c, int count, unsigned compute, int algo) {
+  char name[128];
+  (void)a, (void)b, (void)c;
+  snprintf(name, sizeof name, "gemm of %u %u %u compute %u algo %d, %d by %lld %lld %lld", at, bt, ct, compute, algo,
+           count, step_a, step_b, step_c);
+  return record_gemm(h, name, ta, tb, (int[]){m, n, k, lda, ldb, ldc}, alpha, beta);
+}
+unsigned cublasSgemv_v2(struct cublasContext *h, unsigned trans, int m, int n, const float *alpha, const float *a,
+                        int lda, const float *x, int incx, const float *beta, float *y, int incy) {
+  (void)a, (void)x, (void)y;
+  return record_gemm(h, "sgemv", trans, 0, (int[]){m, n, 0, lda, incx, incy}, alpha, beta);
+}
 unsigned cublasGetProperty(unsigned which, int *v) { return *v = which == 0 ? 13 : which == 1 ? 1 : 0, 0; }
 const char *cublasGetStatusName(unsigned code) { return code == 15 ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS"; }
 
