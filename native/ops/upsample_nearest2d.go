@@ -6,9 +6,17 @@ import (
 	"samebits/bridge/recording"
 )
 
-func init() { register(lowerUpsampleNearest, "aten::upsample_nearest2d") }
+func init() {
+	register(lowerUpsampleNearest(0), "aten::upsample_nearest2d")
+	register(lowerUpsampleNearest(0.5), "aten::_upsample_nearest_exact2d")
+}
 
-func lowerUpsampleNearest(b *Builder, op *recording.Operation) error {
+// lowerUpsampleNearest takes the pixel at an output pixel's corner, or at its centre.
+func lowerUpsampleNearest(centre float32) Lower {
+	return func(b *Builder, op *recording.Operation) error { return upsampleNearest(b, op, centre) }
+}
+
+func upsampleNearest(b *Builder, op *recording.Operation, centre float32) error {
 	self, out, in, to, err := planes(b, op)
 	if err != nil {
 		return err
@@ -30,7 +38,7 @@ func lowerUpsampleNearest(b *Builder, op *recording.Operation) error {
 	args := append([]any{b.Pointer(self)}, in.args()...)
 	args = append(append(args, b.Pointer(out)), to.args()...)
 	b.launchOutputs("upsample_nearest2d", fmt.Sprintf("upsample_nearest2d_%d", b.Value(out).DType.Size()), to,
-		channelsLast(b.Value(out)), args, int32(in.sizes[2]), int32(in.sizes[3]), rows, columns)
+		channelsLast(b.Value(out)), args, int32(in.sizes[2]), int32(in.sizes[3]), rows, columns, centre)
 	return nil
 }
 

@@ -8,7 +8,13 @@ import (
 	"samebits/bridge/tensor"
 )
 
-func TestUpsampleNearest(t *testing.T) {
+func TestUpsampleNearest(t *testing.T) { testUpsampleNearest(t, "aten::upsample_nearest2d", 0) }
+
+func TestUpsampleNearestExact(t *testing.T) {
+	testUpsampleNearest(t, "aten::_upsample_nearest_exact2d", 0.5)
+}
+
+func testUpsampleNearest(t *testing.T, name string, centre float32) {
 	for _, dtype := range []tensor.DType{tensor.Float32, tensor.BFloat16, tensor.Float64, tensor.Uint8} {
 		for _, c := range []struct {
 			name           string
@@ -46,12 +52,12 @@ func TestUpsampleNearest(t *testing.T) {
 				for plane := range n[0] * n[1] {
 					for h := range c.height {
 						for w := range c.width {
-							row, column := sourceIndex(h, n[2], c.height, c.scaleH), sourceIndex(w, n[3], c.width, c.scaleW)
+							row, column := sourceIndex(h, n[2], c.height, c.scaleH, centre), sourceIndex(w, n[3], c.width, c.scaleW, centre)
 							expected = append(expected, content[(plane*n[2]+row)*n[3]+column])
 						}
 					}
 				}
-				b.run(operation("aten::upsample_nearest2d", args("self", x, "output_size", []int64{c.height, c.width},
+				b.run(operation(name, args("self", x, "output_size", []int64{c.height, c.width},
 					"scales_h", c.scaleH, "scales_w", c.scaleW), results(y)))
 				if got := b.bits(y); fmt.Sprint(got) != fmt.Sprint(expected) {
 					t.Errorf("%x, want %x", got, expected)
@@ -62,7 +68,7 @@ func TestUpsampleNearest(t *testing.T) {
 }
 
 // sourceIndex is the row that an output row shows.
-func sourceIndex(at, in, out int64, scale any) int64 {
+func sourceIndex(at, in, out int64, scale any, centre float32) int64 {
 	if in == out {
 		return at
 	}
@@ -70,5 +76,5 @@ func sourceIndex(at, in, out int64, scale any) int64 {
 	if s, ok := scale.(float64); ok && s > 0 {
 		ratio = float32(1 / s)
 	}
-	return min(int64(math.Floor(float64(float32(at)*ratio))), in-1)
+	return min(int64(math.Floor(float64((float32(at)+centre)*ratio))), in-1)
 }
