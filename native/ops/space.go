@@ -54,6 +54,29 @@ func collapse(sizes []int64, strides ...[]int64) space {
 	return s
 }
 
+// collapseApart is collapse that joins the dimensions marked by apart to no other. original tells which dimension of sizes
+// each of them is; it is -1 for the rest. Marked dimensions of size 1 stay.
+func collapseApart(sizes []int64, apart []bool, strides ...[]int64) (s space, original []int) {
+	const mark = 1 << 30 // a step that no other dimension continues
+	marks, widths := make([]int64, len(sizes)), append([]int64{}, sizes...)
+	for d := range sizes {
+		if apart[d] {
+			marks[d] = mark + int64(d)
+			widths[d] = max(sizes[d], 2)
+		}
+	}
+	s = collapse(widths, append(append([][]int64{}, strides...), marks)...)
+	for d, m := range s.strides[len(strides)] {
+		original = append(original, -1)
+		if m >= mark {
+			original[d] = int(m - mark)
+			s.sizes[d] = sizes[original[d]]
+		}
+	}
+	s.strides = s.strides[:len(strides)]
+	return s, original
+}
+
 // inner reports whether dimension a belongs inside of b.
 func inner(a, b int, strides [][]int64) bool {
 	for _, s := range strides {
