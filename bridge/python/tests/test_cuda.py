@@ -24,7 +24,7 @@ def pair(data: Path, request: pytest.FixtureRequest) -> Iterator[samebits.Model]
 
 
 def numbers(seed: float) -> tuple[Any, Any]:
-    return torch.full((2, 3), seed, device=DEVICE), torch.arange(6.0, device=DEVICE).reshape(2, 3)
+    return torch.full((2, 3), float(seed), device=DEVICE), torch.arange(6.0, device=DEVICE).reshape(2, 3)
 
 
 def same(a: Any, b: Any) -> None:

@@ -147,7 +147,8 @@ def check(case: Case, results: list[torch.Tensor | None], values: dict[str, Any]
             continue
         # A dimension of one element has no stride that anybody can see, and an empty tensor has none at all.
         seen = [stride for size, stride in zip(got["sizes"], got["strides"], strict=True) if size != 1]
-        wanted = [stride for size, stride in zip(want["sizes"], want["strides"], strict=True) if size != 1]
+        strides = want.get("strides") or contiguous(want["sizes"])
+        wanted = [stride for size, stride in zip(want["sizes"], strides, strict=True) if size != 1]
         if got["dtype"] != want["dtype"] or got["sizes"] != want["sizes"] or (result.numel() and seen != wanted):
             raise ValueError(f"result {index} is {got}, the case has {want}")
 
