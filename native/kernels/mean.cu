@@ -2,13 +2,12 @@
 #include "reduce.cuh"
 
 // The sum times 1/count: PyTorch multiplies by the rounded reciprocal, it does not divide.
-struct average {
-  typedef float number;
+struct average : adding<float> {
   float factor;
-  __device__ float combine(float a, float b) const { return a + b; }
+  __device__ explicit average(float f) : factor(f) {}
   __device__ float project(float a) const { return a * factor; }
 };
 
-REDUCE_ENTRIES(mean_f32, float, 4, average{factor}, float factor)
-REDUCE_ENTRIES(mean_bf16, bf16, 8, average{factor}, float factor)
-REDUCE_ENTRIES(mean_f16, f16, 8, average{factor}, float factor)
+REDUCE_ENTRIES(mean_f32, float, 4, average(factor), float factor)
+REDUCE_ENTRIES(mean_bf16, bf16, 8, average(factor), float factor)
+REDUCE_ENTRIES(mean_f16, f16, 8, average(factor), float factor)

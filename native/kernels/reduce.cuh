@@ -4,7 +4,8 @@
 //   right block x  through shared memory down to one warp, then by shuffles from 16 down block y  through shared
 //   memory, halving; after block x grid y   every block leaves its sum; the last to finish adds them in the order of
 //   blocks, then block y, then block x
-// An operation is a struct with the type `number` it computes in, combine(a, b), and project(a) for the result.
+// An operation is a struct with the type `number` it computes in, take(a, element), combine(a, b), and project(a) for
+// the result.
 #pragma once
 #include "elementwise.cuh"
 
@@ -14,6 +15,13 @@
 #else
 #define REDUCE_PART __device__ __forceinline__
 #endif
+
+// What an operation is that adds elements, or something made of them.
+template <class N> struct adding {
+  typedef N number;
+  template <class T> __device__ number take(number a, T element) const { return a + up(element); }
+  __device__ number combine(number a, number b) const { return a + b; }
+};
 
 // The axes that one index runs over, innermost first, and the elements that a step along each advances.
 struct reduce_axes {
@@ -72,14 +80,14 @@ REDUCE_PART sums<Op, N> reduce_steps(const Op& op, const In* data, const reduce_
 #pragma unroll
     for (int k = 0; k < 4; k++)
 #pragma unroll
-      for (int j = 0; j < N; j++) acc[k].at[j] = op.combine(acc[k].at[j], ld(&v[k].at[j]));
+      for (int j = 0; j < N; j++) acc[k].at[j] = op.take(acc[k].at[j], v[k].at[j]);
   }
 #pragma unroll
   for (int k = 0; k < 4; k++) {
     if (i >= s.inputs) break;
     v[k] = *(const pack<In, N>*)(data + offset(i));
 #pragma unroll
-    for (int j = 0; j < N; j++) acc[k].at[j] = op.combine(acc[k].at[j], ld(&v[k].at[j]));
+    for (int j = 0; j < N; j++) acc[k].at[j] = op.take(acc[k].at[j], v[k].at[j]);
     i += s.step_input;
   }
 #pragma unroll
@@ -96,17 +104,17 @@ REDUCE_PART sums<Op, 1> reduce_vectors(const Op& op, const In* data, const reduc
   if (shift > 0) {
     data -= shift;
     end += shift;
-    if (threadIdx.x >= shift && threadIdx.x < V && s.takes_tail()) acc[0] = op.combine(acc[0], ld(data + threadIdx.x));
+    if (threadIdx.x >= shift && threadIdx.x < V && s.takes_tail()) acc[0] = op.take(acc[0], data[threadIdx.x]);
     end -= V;
     data += V;
   }
   for (uint32_t i = s.first_input(); i * V + V - 1 < end; i += s.step_input) {
     pack<In, V> v = ((const pack<In, V>*)data)[i];
 #pragma unroll
-    for (int j = 0; j < V; j++) acc[j] = op.combine(acc[j], ld(&v.at[j]));
+    for (int j = 0; j < V; j++) acc[j] = op.take(acc[j], v.at[j]);
   }
   uint32_t tail = end - end % V + threadIdx.x;
-  if (s.takes_tail() && tail < end) acc[0] = op.combine(acc[0], ld(data + tail));
+  if (s.takes_tail() && tail < end) acc[0] = op.take(acc[0], data[tail]);
 #pragma unroll
   for (int j = 1; j < V; j++) acc[0] = op.combine(acc[0], acc[j]);
   return {{acc[0]}};
@@ -171,9 +179,18 @@ template <int N, class Op> REDUCE_PART bool reduce_grid_y(const Op& op, const re
   return true;
 }
 
-// V > 0: input vectors of V elements. N: outputs of one thread. wide: out is float whatever the inputs are.
-template <int V, int N, class Op, class T>
-__device__ __forceinline__ void reduce(const Op& op, T* out, int wide, const T* in, void* staging, uint32_t* finished,
+// A result is the output's type, or float if wide.
+template <class Out> __device__ __forceinline__ void put(Out* out, int wide, uint32_t i, float v) {
+  if (wide)
+    st((float*)out + i, v);
+  else
+    st(out + i, v);
+}
+__device__ __forceinline__ void put(int64_t* out, int, uint32_t i, int64_t v) { out[i] = v; }
+
+// V > 0: input vectors of V elements. N: outputs of one thread.
+template <int V, int N, class Op, class Out, class T>
+__device__ __forceinline__ void reduce(const Op& op, Out* out, int wide, const T* in, void* staging, uint32_t* finished,
                                        const reduce_shape& s) {
   DYN_SHARED(unsigned char, bytes);
   sums<Op, N>* shared = (sums<Op, N>*)bytes;
@@ -193,34 +210,29 @@ __device__ __forceinline__ void reduce(const Op& op, T* out, int wide, const T* 
   if (s.in_cta && !reduce_grid_y(op, s, v, shared, (sums<Op, N>*)staging, finished)) return;
   if (output >= s.outputs || !s.stores()) return;
 #pragma unroll
-  for (int j = 0; j < N; j++) {
-    uint32_t to = offset_of(s.to, s.rest, output + j);
-    if (wide)
-      st((float*)out + to, op.project(v.at[j]));
-    else
-      st(out + to, op.project(v.at[j]));
-  }
+  for (int j = 0; j < N; j++) put(out, wide, offset_of(s.to, s.rest, output + j), op.project(v.at[j]));
 }
 
 #define REDUCE_AXES(x) uint32_t x##0, uint32_t x##1, uint32_t x##2, uint32_t x##3
 #define THE_AXES(size, by) {{size##0, size##1, size##2, size##3}, {by##0, by##1, by##2, by##3}}
-#define REDUCE_ENTRY(entry, V, N, T, Op, ...)                                                                       \
-  KERNEL_BOUNDS(entry, 512 / N, T * out, int wide, const T* in, void* staging, uint32_t* finished, uint32_t inputs, \
-                uint32_t outputs, uint32_t step_input, uint32_t step_output, uint32_t ctas, uint32_t in_x,          \
-                uint32_t in_y, uint32_t in_cta, uint32_t out_x, uint32_t out_y, uint32_t reduced, uint32_t rest,    \
-                REDUCE_AXES(in_size), REDUCE_AXES(in_by), REDUCE_AXES(out_size), REDUCE_AXES(from_by),              \
-                REDUCE_AXES(to_by), ##__VA_ARGS__) {                                                                \
-    reduce_shape s = {                                                                                              \
-        inputs, outputs, step_input, step_output, ctas, in_x, in_y, in_cta, out_x, out_y, reduced, rest};           \
-    s.in = THE_AXES(in_size, in_by);                                                                                \
-    s.from = THE_AXES(out_size, from_by);                                                                           \
-    s.to = THE_AXES(out_size, to_by);                                                                               \
-    reduce<V, N>(Op, out, wide, in, staging, finished, s);                                                          \
+#define REDUCE_ENTRY(entry, V, N, T, Out, Op, ...)                                                                    \
+  KERNEL_BOUNDS(entry, 512 / N, Out * out, int wide, const T* in, void* staging, uint32_t* finished, uint32_t inputs, \
+                uint32_t outputs, uint32_t step_input, uint32_t step_output, uint32_t ctas, uint32_t in_x,            \
+                uint32_t in_y, uint32_t in_cta, uint32_t out_x, uint32_t out_y, uint32_t reduced, uint32_t rest,      \
+                REDUCE_AXES(in_size), REDUCE_AXES(in_by), REDUCE_AXES(out_size), REDUCE_AXES(from_by),                \
+                REDUCE_AXES(to_by), ##__VA_ARGS__) {                                                                  \
+    reduce_shape s = {                                                                                                \
+        inputs, outputs, step_input, step_output, ctas, in_x, in_y, in_cta, out_x, out_y, reduced, rest};             \
+    s.in = THE_AXES(in_size, in_by);                                                                                  \
+    s.from = THE_AXES(out_size, from_by);                                                                             \
+    s.to = THE_AXES(out_size, to_by);                                                                                 \
+    reduce<V, N>(Op, out, wide, in, staging, finished, s);                                                            \
   }
 
-// The entries of an operation for one type: NAME_in takes input vectors of V, NAME_out1, 2 and 4 that many outputs.
-#define REDUCE_ENTRIES(name, T, V, op, ...)             \
-  REDUCE_ENTRY(name##_in, V, 1, T, op, ##__VA_ARGS__)   \
-  REDUCE_ENTRY(name##_out1, 0, 1, T, op, ##__VA_ARGS__) \
-  REDUCE_ENTRY(name##_out2, 0, 2, T, op, ##__VA_ARGS__) \
-  REDUCE_ENTRY(name##_out4, 0, 4, T, op, ##__VA_ARGS__)
+// The entries of an operation from T to Out: NAME_in takes input vectors of V, NAME_out1, 2 and 4 that many outputs.
+#define REDUCE_INTO(name, T, Out, V, op, ...)                \
+  REDUCE_ENTRY(name##_in, V, 1, T, Out, op, ##__VA_ARGS__)   \
+  REDUCE_ENTRY(name##_out1, 0, 1, T, Out, op, ##__VA_ARGS__) \
+  REDUCE_ENTRY(name##_out2, 0, 2, T, Out, op, ##__VA_ARGS__) \
+  REDUCE_ENTRY(name##_out4, 0, 4, T, Out, op, ##__VA_ARGS__)
+#define REDUCE_ENTRIES(name, T, V, op, ...) REDUCE_INTO(name, T, T, V, op, ##__VA_ARGS__)

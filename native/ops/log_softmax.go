@@ -18,9 +18,9 @@ func lowerLogSoftmax(b *Builder, op *recording.Operation) error {
 		return err
 	}
 	x := b.Value(s.in)
-	rows, width, ok := shortRows(x.Sizes, s.dim, 2048, 8192/x.DType.Size())
+	rows, width, ok := shortRows(x.Sizes, s.dim, longestOfWarp(x.DType, s.halfToFloat))
 	if !ok {
-		return Refuse(op, argumentPath(op, "dim"), "dimension %d of %v; at most 2048 elements and 8192 bytes of the innermost one are done", s.dim, x.Sizes)
+		return Refuse(op, argumentPath(op, "dim"), "dimension %d of %v; at most %d elements of the innermost one are done", s.dim, x.Sizes, longestOfWarp(x.DType, s.halfToFloat))
 	}
 	from, err := dense(b, op, b.Tensor(s.in), false)
 	if err != nil {

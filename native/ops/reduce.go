@@ -10,10 +10,11 @@ import (
 
 // reduction is one call of a kernel file made of reduce.cuh.
 type reduction struct {
-	file    string // sum
-	in, out int    // values
-	axes    []axis
-	config  reduceConfig
+	file, suffix string // sum, f32
+	in, out      int    // values
+	number       int64  // bytes of what is added
+	axes         []axis
+	config       reduceConfig
 }
 
 // newReduction reads the arguments that sum.dim_IntList and mean.dim share.
@@ -47,26 +48,53 @@ func reduce(b *Builder, op *recording.Operation, file string, in, out int, dims 
 	if !reducesTo(x.Sizes, y.Sizes, reduced, keepdim) {
 		return nil, Refuse(op, "results[0]", "sizes %v do not reduce to %v over dimensions %v", x.Sizes, y.Sizes, dims)
 	}
-	switch x.DType {
-	case tensor.Float32, tensor.BFloat16, tensor.Float16:
-	default:
-		return nil, Refuse(op, "arguments[0]", "no kernel for %s", x.DType)
-	}
-	if y.DType != x.DType && y.DType != tensor.Float32 {
-		return nil, Refuse(op, "results[0]", "%s to %s would need a conversion first", x.DType, y.DType)
-	}
 	r := &reduction{file: file, in: in, out: out, axes: axesOf(x, y, reduced, keepdim)}
+	if err := r.setTypes(op, x.DType, y.DType); err != nil {
+		return nil, err
+	}
 	if x.Numel() == 0 {
 		return r, nil
 	}
 	if !fits32(r.axes, y.DType.Size(), x.DType.Size()) {
 		return nil, Refuse(op, "arguments[0]", "%v elements need 64-bit offsets", x.Sizes)
 	}
-	r.config = configure(r.axes, x.DType.Size(), alignment(x), processorOf(b.Recording))
+	r.config = configure(r.axes, x.DType.Size(), inputVector(file, x.DType), alignment(x), processorOf(b.Recording))
 	if r.config.reduced > maxAxes || r.config.rest > maxAxes {
 		return nil, Refuse(op, "arguments[0]", "strides %v leave more than %d dimensions", x.Strides, maxAxes)
 	}
 	return r, nil
+}
+
+// setTypes refuses pairs of types that no kernel file has entries for.
+func (r *reduction) setTypes(op *recording.Operation, from, to tensor.DType) error {
+	r.number = 4
+	switch {
+	case from == tensor.Float32 || from == tensor.BFloat16 || from == tensor.Float16:
+		if to != from && to != tensor.Float32 {
+			return Refuse(op, "results[0]", "%s to %s would need a conversion first", from, to)
+		}
+	case r.file == "sum" && (from == tensor.Int64 || from == tensor.Bool):
+		if to != tensor.Int64 {
+			return Refuse(op, "results[0]", "%s to %s would need a conversion first", from, to)
+		}
+		r.number = 8
+	default:
+		return Refuse(op, "arguments[0]", "no kernel for %s", from)
+	}
+	if r.suffix = "bool"; from != tensor.Bool {
+		var err error
+		r.suffix, err = Suffix(from)
+		return err
+	}
+	return nil
+}
+
+// inputVector is how many neighbouring inputs PyTorch's kernel loads at once: 8 of 16 bits, but not in norms.
+func inputVector(file string, from tensor.DType) int64 {
+	if from.Size() == 2 && file != "vector_norm" {
+		return 8
+	}
+	return 4
 }
 
 // reducedDims marks the dimensions to reduce; none named means all.
@@ -129,20 +157,15 @@ const maxAxes = 4
 
 // emit appends the launch; more are arguments that the file's entries have beside those of reduce.cuh.
 func (r *reduction) emit(b *Builder, more ...any) error {
-	x, y, c := b.Value(r.in), b.Value(r.out), &r.config
-	suffix, err := Suffix(x.DType)
-	if err != nil {
-		return err
-	}
+	y, c := b.Value(r.out), &r.config
 	form := fmt.Sprintf("out%d", c.outVector)
 	if c.vectorInput {
 		form = "in"
 	}
-	const acc = 4 // bytes of an accumulator
 	grid := c.gridX()
 	var staging, finished device.Pointer
 	if c.inMult[2] != 0 {
-		staging, finished = b.Scratch(c.stagingBytes(acc)), b.Scratch(4*grid)
+		staging, finished = b.Scratch(c.stagingBytes(r.number)), b.Scratch(4*grid)
 		b.Emit(&device.Fill{To: finished, Bytes: 4 * grid})
 	} else {
 		staging, finished = b.Pointer(r.out), b.Pointer(r.out) // not used
@@ -164,10 +187,10 @@ func (r *reduction) emit(b *Builder, more ...any) error {
 	args = appendAxes(args, outputs, func(a axis) int64 { return a.out })
 	b.Emit(&device.Kernel{
 		File:   r.file,
-		Entry:  fmt.Sprintf("%s_%s_%s", r.file, suffix, form),
+		Entry:  fmt.Sprintf("%s_%s_%s", r.file, r.suffix, form),
 		Grid:   [3]uint32{uint32(grid), uint32(c.ctas), 1},
 		Block:  [3]uint32{uint32(c.width), uint32(c.height), 1},
-		Shared: uint32(c.sharedBytes(acc)),
+		Shared: uint32(c.sharedBytes(r.number)),
 		Args:   append(args, more...),
 	})
 	return nil

@@ -62,13 +62,10 @@ func lastPow2(n int64) int64 {
 	return 1 << (bits.Len64(uint64(n)) - 1)
 }
 
-// configure follows setReduceConfig of PyTorch 2.11. elem is the size of an input element in bytes, alignment the power
-// of two in bytes that divides the input's address.
-func configure(axes []axis, elem, alignment int64, gpu processor) reduceConfig {
-	c := reduceConfig{outputs: 1, stepInput: 1, stepOutput: 1, ctas: 1, outVector: 1, inVector: 4}
-	if elem == 2 {
-		c.inVector = 8
-	}
+// configure follows setReduceConfig of PyTorch 2.11. elem is the size of an input element in bytes, vector the number of
+// elements that are loaded at once along the inputs, alignment the power of two in bytes that divides the input's address.
+func configure(axes []axis, elem, vector, alignment int64, gpu processor) reduceConfig {
+	c := reduceConfig{outputs: 1, stepInput: 1, stepOutput: 1, ctas: 1, outVector: 1, inVector: vector}
 	numel := int64(1)
 	for _, a := range axes {
 		numel *= a.size

@@ -50,7 +50,7 @@ func TestReduceLaunch(t *testing.T) {
 			}
 			in := &recording.Value{DType: test.dtype, Sizes: test.sizes, Strides: strides, Alignment: test.alignment}
 			out := &recording.Value{Sizes: outSizes, Strides: tensor.ContiguousStrides(outSizes)}
-			c := configure(axesOf(in, out, reduced, true), test.dtype.Size(), alignment(in), h200)
+			c := configure(axesOf(in, out, reduced, true), test.dtype.Size(), inputVector("sum", test.dtype), alignment(in), h200)
 			form := fmt.Sprintf("out%d", c.outVector)
 			if c.vectorInput {
 				form = fmt.Sprintf("in%d", c.inVector)
@@ -64,8 +64,8 @@ func TestReduceLaunch(t *testing.T) {
 }
 
 // orderedSum adds one output's inputs in the order that a configuration prescribes. at gives input number i as the kernel
-// counts; misaligned is the number of elements between the last aligned address and the row.
-func orderedSum(c *reduceConfig, at func(i int64) float32, misaligned int64) float32 {
+// counts, take adds one; misaligned is the number of elements between the last aligned address and the row.
+func orderedSum(c *reduceConfig, at func(i int64) float32, take func(sum, v float32) float32, misaligned int64) float32 {
 	extent := func(mult, n int64) int64 {
 		if mult == 0 {
 			return 1
@@ -81,9 +81,9 @@ func orderedSum(c *reduceConfig, at func(i int64) float32, misaligned int64) flo
 			for x := range nx {
 				first := x*c.inMult[0] + y*c.inMult[1] + cta*c.inMult[2]
 				if c.vectorInput {
-					lanes = append(lanes, vectorSum(c, at, misaligned, first, x, y == 0 && cta == 0))
+					lanes = append(lanes, vectorSum(c, at, take, misaligned, first, x, y == 0 && cta == 0))
 				} else {
-					lanes = append(lanes, stridedSum(c, at, first))
+					lanes = append(lanes, stridedSum(c, at, take, first))
 				}
 			}
 			rows = append(rows, halve(lanes))
@@ -127,32 +127,32 @@ func halve(v []float32) float32 {
 	return v[0]
 }
 
-func stridedSum(c *reduceConfig, at func(int64) float32, first int64) float32 {
+func stridedSum(c *reduceConfig, at func(int64) float32, take func(sum, v float32) float32, first int64) float32 {
 	var acc [4]float32
 	for i, k := first, 0; i < c.inputs; i, k = i+c.stepInput, k+1 {
-		acc[k%4] += at(i)
+		acc[k%4] = take(acc[k%4], at(i))
 	}
 	return acc[0] + acc[1] + acc[2] + acc[3]
 }
 
-func vectorSum(c *reduceConfig, at func(int64) float32, misaligned, first, x int64, edges bool) float32 {
+func vectorSum(c *reduceConfig, at func(int64) float32, take func(sum, v float32) float32, misaligned, first, x int64, edges bool) float32 {
 	v := c.inVector
 	acc := make([]float32, v)
 	begin := int64(0) // first element of the first whole vector
 	if misaligned > 0 {
 		begin = v - misaligned
 		if edges && x >= misaligned && x < v {
-			acc[0] += at(x - misaligned)
+			acc[0] = take(acc[0], at(x-misaligned))
 		}
 	}
 	whole := (c.inputs - begin) / v
 	for i := first; i < whole; i += c.stepInput {
 		for j := range v {
-			acc[j] += at(begin + i*v + j)
+			acc[j] = take(acc[j], at(begin+i*v+j))
 		}
 	}
 	if tail := begin + whole*v + x; edges && tail < c.inputs {
-		acc[0] += at(tail)
+		acc[0] = take(acc[0], at(tail))
 	}
 	sum := acc[0]
 	for _, a := range acc[1:] {
@@ -198,13 +198,17 @@ func TestReduceOrder(t *testing.T) {
 	}
 	for _, test := range tests {
 		for _, d := range dtypes {
-			for _, name := range []string{"aten::sum.dim_IntList", "aten::mean.dim"} {
+			for _, name := range []string{"aten::sum.dim_IntList", "aten::mean.dim", "aten::linalg_vector_norm"} {
 				t.Run(fmt.Sprintf("%s/%s to %s/%s", test.name, d.in, d.out, name), func(t *testing.T) {
 					checkReduce(t, name, d.in, d.out, test.sizes, test.strides, test.offset, test.dims, test.keepdim)
 				})
 			}
 		}
 	}
+}
+
+var reductionFiles = map[string]string{
+	"aten::sum.dim_IntList": "sum", "aten::mean.dim": "mean", "aten::linalg_vector_norm": "vector_norm",
 }
 
 func checkReduce(t *testing.T, name string, in, out tensor.DType, sizes, strides []int64, offset int64, dims []int64, keepdim bool) {
@@ -229,11 +233,20 @@ func checkReduce(t *testing.T, name string, in, out tensor.DType, sizes, strides
 	y := b.tensor(out, outSizes, nil)
 	state := uint64(7)
 	b.setFloats(x, randoms(&state, int(tensor.Numel(sizes))))
-	b.run(operation(name, args("self", x, "dim", dims, "keepdim", keepdim, "dtype", nil), results(y)))
+	list := args("self", x, "dim", dims, "keepdim", keepdim, "dtype", nil)
+	take := func(sum, v float32) float32 { return sum + v }
+	if name == "aten::linalg_vector_norm" {
+		list = append(list, args("ord", 2.0)...)
+		take = func(sum, v float32) float32 { return fma32(v, v, sum) }
+		if len(outSizes) > 0 && tensor.Numel(outSizes) == tensor.Numel(sizes) {
+			return // absolute values, see TestVectorNormRefusals
+		}
+	}
+	b.run(operation(name, list, results(y)))
 
 	vx, vy := &b.recording.Values[x], &b.recording.Values[y]
 	axes := axesOf(vx, vy, reduced, keepdim)
-	c := configure(axes, in.Size(), alignment(vx), h200)
+	c := configure(axes, in.Size(), inputVector(reductionFiles[name], in), alignment(vx), h200)
 	factor := float32(1)
 	if name == "aten::mean.dim" {
 		factor = float32(c.outputs) / float32(vx.Numel())
@@ -258,8 +271,11 @@ func checkReduce(t *testing.T, name string, in, out tensor.DType, sizes, strides
 			}
 			return at(place)
 		}
-		sum := orderedSum(&c, input, (vx.Offset+from)%c.inVector)
-		want := encode(out, float64(sum*factor))
+		sum := orderedSum(&c, input, take, (vx.Offset+from)%c.inVector) * factor
+		if name == "aten::linalg_vector_norm" {
+			sum = float32(math.Sqrt(float64(sum)))
+		}
+		want := encode(out, float64(sum))
 		if got := getBits(b.bytes[vy.Storage][to*out.Size():][:out.Size()]); got != want {
 			t.Fatalf("output %d: %v (%#x), wanted %v (%#x)", o, decode(out, got), got, decode(out, want), want)
 		}
@@ -287,7 +303,8 @@ func TestReduceRefusals(t *testing.T) {
 		outSizes []int64
 		dims     []int64
 	}{
-		{"integers", tensor.Int64, tensor.Int64, []int64{4}, []int64{1}},
+		{"integers", tensor.Int32, tensor.Int64, []int64{4}, []int64{1}},
+		{"truth values as they are", tensor.Bool, tensor.Bool, []int64{4}, []int64{1}},
 		{"a conversion first", tensor.Float32, tensor.BFloat16, []int64{4}, []int64{1}},
 		{"a result of other sizes", tensor.Float32, tensor.Float32, []int64{5}, []int64{1}},
 		{"a dimension that is not there", tensor.Float32, tensor.Float32, []int64{4}, []int64{2}},
@@ -332,5 +349,89 @@ func TestSumOfNothing(t *testing.T) {
 		if bits != 0 {
 			t.Errorf("element %d is %#x, wanted 0", i, bits)
 		}
+	}
+}
+
+// Sums of integers and of truth values are exact and wrap.
+func TestSumOfIntegers(t *testing.T) {
+	tests := []struct {
+		name    string
+		sizes   []int64
+		strides []int64
+		dims    []int64
+	}{
+		{"vectors", []int64{3, 1001}, nil, []int64{1}},
+		{"short", []int64{5, 40}, nil, []int64{1}},
+		{"outputs", []int64{40, 12}, nil, []int64{0}},
+		{"over blocks", []int64{40000, 4}, nil, []int64{0}},
+		{"gaps", []int64{6, 200}, []int64{400, 2}, []int64{1}},
+		{"everything", []int64{3, 5, 7}, nil, nil},
+	}
+	for _, test := range tests {
+		for _, d := range []tensor.DType{tensor.Int64, tensor.Bool} {
+			t.Run(fmt.Sprintf("%s/%s", test.name, d), func(t *testing.T) {
+				b := newBench(t)
+				x := b.tensor(d, test.sizes, orContiguous(test.sizes, test.strides))
+				var outSizes []int64
+				for i, size := range test.sizes {
+					if test.dims != nil && int64(i) != test.dims[0] {
+						outSizes = append(outSizes, size)
+					}
+				}
+				y := b.tensor(tensor.Int64, outSizes, nil)
+				data := []uint64{1, 0, 2, 1, 255}
+				if d == tensor.Int64 {
+					data = []uint64{5, 1 << 62, 1<<64 - 3, 7, 1 << 63}
+				}
+				b.setBits(x, data)
+				b.run(operation("aten::sum.dim_IntList", args("self", x, "dim", test.dims, "keepdim", false, "dtype", nil), results(y)))
+				want := make([]uint64, tensor.Numel(outSizes))
+				for i, v := range b.bits(x) {
+					if d == tensor.Bool && v != 0 {
+						v = 1
+					}
+					o := 0
+					switch {
+					case test.dims == nil:
+					case test.dims[0] == 0:
+						o = i % int(test.sizes[1])
+					default:
+						o = i / int(test.sizes[1])
+					}
+					want[o] += v
+				}
+				for i, got := range b.bits(y) {
+					if got != want[i] {
+						t.Fatalf("sum %d is %#x, wanted %#x", i, got, want[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestVectorNormRefusals(t *testing.T) {
+	tests := []struct {
+		name  string
+		in    tensor.DType
+		order any
+		dims  []int64
+	}{
+		{"another order", tensor.Float32, 1.0, []int64{1}},
+		{"integers", tensor.Int64, 2.0, []int64{1}},
+		{"absolute values", tensor.Float32, 2.0, []int64{2}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			x := b.tensor(test.in, []int64{4, 8, 1}, nil)
+			sizes := []int64{4, 8, 1}
+			sizes[test.dims[0]] = 1
+			y := b.tensor(test.in, sizes, nil)
+			op := operation("aten::linalg_vector_norm", args("self", x, "ord", test.order, "dim", test.dims, "keepdim", true, "dtype", nil), results(y))
+			if _, err := b.lower(op); err == nil {
+				t.Error("it was not refused")
+			}
+		})
 	}
 }

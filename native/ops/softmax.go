@@ -14,8 +14,15 @@ func init() {
 
 func lowerSoftmax(b *Builder, op *recording.Operation) error {
 	s, err := readSoftmax(b, op)
-	if err != nil || b.Value(s.in).Numel() == 0 {
+	if err != nil {
 		return err
+	}
+	return s.emit(b, op)
+}
+
+func (s *softmaxCall) emit(b *Builder, op *recording.Operation) error {
+	if b.Value(s.in).Numel() == 0 {
+		return nil
 	}
 	x, y := b.Value(s.in), b.Value(s.out)
 	from, err := dense(b, op, b.Tensor(s.in), false)
@@ -30,6 +37,9 @@ func lowerSoftmax(b *Builder, op *recording.Operation) error {
 	if err != nil {
 		return err
 	}
+	if s.safe {
+		k.File, k.Entry = "safe_softmax", "safe_"+k.Entry
+	}
 	k.Entry += "_" + suffix
 	k.Args = append([]any{b.Pointer(s.out), s.wide, from.Pointer}, k.Args...)
 	b.Emit(k)
@@ -42,10 +52,20 @@ type softmaxCall struct {
 	dim         int64
 	halfToFloat bool
 	wide        int32 // 1: the result is float32
+	safe        bool  // a row of nothing but -Inf gives zeros
 }
 
 func readSoftmax(b *Builder, op *recording.Operation) (*softmaxCall, error) {
-	s := &softmaxCall{}
+	halfToFloat, err := BoolArg(op, "half_to_float")
+	if err != nil {
+		return nil, err
+	}
+	return readSoftmaxTo(b, op, halfToFloat)
+}
+
+// readSoftmaxTo reads what all softmaxes share.
+func readSoftmaxTo(b *Builder, op *recording.Operation, halfToFloat bool) (*softmaxCall, error) {
+	s := &softmaxCall{halfToFloat: halfToFloat}
 	var err error
 	if s.in, err = ValueArg(op, "self"); err != nil {
 		return nil, err
@@ -54,9 +74,6 @@ func readSoftmax(b *Builder, op *recording.Operation) (*softmaxCall, error) {
 		return nil, err
 	}
 	if s.dim, err = IntArg(op, "dim"); err != nil {
-		return nil, err
-	}
-	if s.halfToFloat, err = BoolArg(op, "half_to_float"); err != nil {
 		return nil, err
 	}
 	x, y := b.Value(s.in), b.Value(s.out)
@@ -88,6 +105,14 @@ func readSoftmax(b *Builder, op *recording.Operation) (*softmaxCall, error) {
 
 // aligned16 reports whether a tensor begins at a multiple of 16 bytes.
 func (b *Builder) aligned16(t device.Tensor) bool { return t.Offset%16 == 0 }
+
+// longestOfWarp is how many elements a row has at most that PyTorch's softmax gives to a warp.
+func longestOfWarp(dtype tensor.DType, halfToFloat bool) int64 {
+	if halfToFloat {
+		return 1024
+	}
+	return min(2048, 8192/dtype.Size())
+}
 
 // softmaxLaunch chooses the kernel as host_softmax of PyTorch does, and with it the order of the sum. The entry has no
 // type yet, the arguments are those behind result, wide and input.
@@ -121,7 +146,7 @@ func softmaxLaunch(sizes []int64, dim int64, dtype tensor.DType, halfToFloat, al
 			Grid:  [3]uint32{uint32(outer), uint32(ceilDiv(inner, y)), 1},
 			Block: [3]uint32{uint32(x), uint32(y), 1}, Shared: uint32(shared),
 			Args: []any{int32(width), int32(inner)}}
-	case width <= 2048 && width*dtype.Size() <= 8192:
+	case width <= longestOfWarp(dtype, halfToFloat):
 		pow2 := lastPow2(2*width - 1)
 		lanes := min(pow2, warp)
 		rows := 128 / lanes

@@ -32,6 +32,8 @@ func TestSoftmaxLaunch(t *testing.T) {
 		{"too long for shared memory", []int64{2, 20000}, 1, tensor.Float32, false, true, "softmax_block 2", [3]uint32{2, 1, 1}, [3]uint32{1024, 1, 1}},
 		{"misaligned", []int64{2, 10000}, 1, tensor.Float32, false, false, "softmax_block 2", [3]uint32{2, 1, 1}, [3]uint32{1024, 1, 1}},
 		{"no whole vectors", []int64{2, 10001}, 1, tensor.Float32, false, true, "softmax_block 2", [3]uint32{2, 1, 1}, [3]uint32{1024, 1, 1}},
+		{"half to float leaves a warp sooner", []int64{1, 1, 1600}, 2, tensor.Float16, true, true, "softmax_block 1", [3]uint32{1, 1, 1}, [3]uint32{1024, 1, 1}},
+		{"its longest row of a warp", []int64{2, 1024}, 1, tensor.Float16, true, true, "softmax_rows32", [3]uint32{1, 1, 1}, [3]uint32{32, 4, 1}},
 		{"half to float takes vectors sooner", []int64{2, 4096}, 1, tensor.Float16, true, true, "softmax_block 1", [3]uint32{2, 1, 1}, [3]uint32{1024, 1, 1}},
 	}
 	for _, test := range tests {

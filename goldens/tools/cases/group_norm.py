@@ -29,13 +29,9 @@ def add() -> None:
     for dtype in FLOATS:
         for name, sizes, groups in shapes:
             for parameters in range(4):
-                norm(
-                    f"{SHORT[dtype]}.{name}", dtype, sizes, groups, parameters, "spread"
-                )
+                norm(f"{SHORT[dtype]}.{name}", dtype, sizes, groups, parameters, "spread")
             if dtype != "float16":
-                norm(
-                    f"{SHORT[dtype]}.{name}", dtype, sizes, groups, 3, "spread", HUGE
-                )
+                norm(f"{SHORT[dtype]}.{name}", dtype, sizes, groups, 3, "spread", HUGE)
         norm(f"{SHORT[dtype]}.edges", dtype, [30, 4, 11], 2, 3, "edges")
         norm(f"{SHORT[dtype]}.wide", dtype, [2, 8, 9, 11], 2, 3, "wide")
 
