@@ -9,11 +9,12 @@
 #include "elementwise.cuh"
 #include "moments.cuh"
 
-__device__ __forceinline__ moments with_packed(const moments& m, float v) {
+// One more element, the count'th: the reciprocal is rounded, the product is not. It is a constant where count is.
+__device__ __forceinline__ moments with_packed(const moments& m, float v, float count) {
   moments next;
   float delta = v - m.mean;
-  next.count = m.count + 1;
-  next.mean = fmaf(delta, 1 / next.count, m.mean);
+  next.count = count;
+  next.mean = fmaf(delta, 1 / count, m.mean);
   next.m2 = fmaf(delta, v - next.mean, m.m2);
   return next;
 }
@@ -41,9 +42,10 @@ template <class T> struct layer {
   float eps;
 };
 
-template <class T> __device__ __forceinline__ moments with_pack(moments m, const pack<T, 4>& v) {
+// One more vector, after `before` elements.
+template <class T> __device__ __forceinline__ moments with_pack(moments m, const pack<T, 4>& v, int before) {
 #pragma unroll
-  for (int j = 0; j < 4; j++) m = with_packed(m, ld(&v.at[j]));
+  for (int j = 0; j < 4; j++) m = with_packed(m, ld(&v.at[j]), (float)(before + j + 1));
   return m;
 }
 
@@ -82,7 +84,7 @@ template <class T> __device__ __forceinline__ void layer_norm_short(const layer<
   pack<T, 4> v;
   if (mine) {
     v = read<4>(a.x + row * a.n + lane * 4);
-    m = with_pack(m, v);
+    m = with_pack(m, v, 0);
   }
   m = packed_of_warp(m);
   m = join_packed()(join_packed()(m, none), none);
@@ -105,9 +107,9 @@ template <int KEPT, class T> __device__ __forceinline__ void layer_norm_packs(co
       if (thread + 128 * k < packs) v[k] = read<4>(x + (thread + 128 * k) * 4);
 #pragma unroll
     for (int k = 0; k < KEPT; k++)
-      if (thread + 128 * k < packs) m = with_pack(m, v[k]);
+      if (thread + 128 * k < packs) m = with_pack(m, v[k], 4 * k);
   } else {
-    for (int i = thread; i < packs; i += 128) m = with_pack(m, read<4>(x + i * 4));
+    for (int i = thread, before = 0; i < packs; i += 128, before += 4) m = with_pack(m, read<4>(x + i * 4), before);
   }
   m = packed_of_warp(m);
   __shared__ moments part[4];
