@@ -29,6 +29,8 @@ type backend interface {
 	suite.Starter
 	EngineBuild() (string, error)
 	TrainerBuild() (string, error)
+	ReferenceBuild() (string, error)
+	Threads(n int)
 	Devices(ctx context.Context) ([]launch.Device, error)
 	Families(ctx context.Context) ([]launch.Entry, error)
 	Inspect(ctx context.Context) (launch.PythonInfo, error)
@@ -100,7 +102,7 @@ or called wrongly; 3 something broke (a plugin is missing, crashed or hung), or 
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
 	a.plugins.add(root)
-	root.AddCommand(a.verify(), a.list(), a.record(), a.doctor(), a.version(), a.trace(), a.ops())
+	root.AddCommand(a.verify(), a.list(), a.record(), a.doctor(), a.version(), a.trace(), a.ops(), a.matrix())
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}

@@ -38,6 +38,10 @@ func (f *fakes) TrainerBuild() (string, error) {
 	return strings.Repeat("cd", 32), f.missing
 }
 
+func (f *fakes) ReferenceBuild() (string, error) { return strings.Repeat("ef", 32), f.missing }
+
+func (f *fakes) Threads(int) {}
+
 func (f *fakes) Families(context.Context) ([]launch.Entry, error) {
 	return []launch.Entry{{Family: "fake", Task: "classify", Size: "s", ImgSize: 640, Native: 8, Group: launch.Matrix},
 		{Family: "fake", Task: "detect", Size: "s", ImgSize: 640, Native: 8, Group: launch.Matrix}}, f.missing
@@ -100,7 +104,7 @@ func TestHelp(t *testing.T) {
 	for name, args := range map[string][]string{
 		"help":        {},
 		"help-verify": {"verify", "--help"}, "help-list": {"list", "--help"}, "help-record": {"record", "--help"},
-		"help-doctor": {"doctor", "--help"}, "help-version": {"version", "--help"}, "help-trace": {"trace", "--help"},
+		"help-doctor": {"doctor", "--help"}, "help-matrix": {"matrix", "--help"}, "help-version": {"version", "--help"}, "help-trace": {"trace", "--help"},
 	} {
 		c := parity(t, &fakes{}, args...)
 		if c.status != 0 || c.stderr != "" {

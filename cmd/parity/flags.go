@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,8 +49,9 @@ func (a *app) start() (backend, error) {
 
 // cellFlags choose the cells of the families that are named.
 type cellFlags struct {
-	size, task string
-	imgsz      int64
+	size       string
+	tasks      []string
+	imgsz      imageSize
 	batch      int64
 	precisions []string
 	profile    string
@@ -61,8 +64,8 @@ type cellFlags struct {
 func (f *cellFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.size, "size", "", "size of the family, as t or 18 (default: the family's first)")
-	flags.StringVar(&f.task, "task", "", "task, as detect or classify (default: the family's first)")
-	flags.Int64Var(&f.imgsz, "imgsz", 0, "height and width of the images (default: what the family was made for)")
+	flags.StringSliceVar(&f.tasks, "task", nil, "task, as detect or classify (default: the family's first)")
+	flags.Var(&f.imgsz, "imgsz", "height and width of the images (default: what the family was made for)")
 	flags.Int64Var(&f.batch, "batch", 0, "images in a batch (default: 1, in training 16)")
 	flags.StringSliceVar(&f.precisions, "precision", []string{"fp32"}, "fp32, bf16 or fp16; several by commas or by repeating the flag")
 	flags.StringVar(&f.profile, "profile", "exact-1", "numerics profile")
@@ -74,40 +77,93 @@ func (f *cellFlags) add(c *cobra.Command) {
 		"precision": {"fp32", "bf16", "fp16"},
 		"device":    {"auto", "host", "cuda:0"},
 		"task":      {"detect", "segment", "pose", "point", "classify", "semantic", "depth", "restore", "matte"},
+		"imgsz":     {"list", "native"},
 		"profile":   {"exact-1"},
 	} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	}
 }
 
-// cells gives one cell for each family and precision.
-func (f *cellFlags) cells(families []string) ([]suite.Cell, error) {
-	if f.imgsz < 0 || f.batch < 0 || f.batch == 0 && f.given("batch") {
-		return nil, usagef("--imgsz and --batch are positive numbers")
+// imageSize is a number, or a word for the numbers of a table.
+type imageSize struct {
+	pixels int64
+	word   string // list, native
+}
+
+func (s *imageSize) String() string {
+	if s.pixels != 0 {
+		return strconv.FormatInt(s.pixels, 10)
 	}
-	precisions := []string{"fp32", "bf16", "fp16"}
-	batch := max(f.batch, 1)
-	if f.training.mode == gate.Train {
-		precisions = precisions[:2]
-		if batch = f.batch; batch == 0 {
-			batch = 16
+	return s.word
+}
+
+func (s *imageSize) Set(text string) error {
+	if text == "list" || text == "native" {
+		*s = imageSize{word: text}
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return errors.New("it is a number, list or native")
+	}
+	*s = imageSize{pixels: n}
+	return nil
+}
+
+func (s *imageSize) Type() string { return "size" }
+
+// cells gives one cell for each family, task, mode and precision.
+func (f *cellFlags) cells(families []string) ([]suite.Cell, error) {
+	if f.imgsz.word == "list" {
+		return nil, usagef("--imgsz list is of verify; name a number here")
+	}
+	tasks := f.tasks
+	if len(tasks) == 0 {
+		tasks = []string{""}
+	}
+	var named []suite.Cell
+	for _, family := range families {
+		for _, task := range tasks {
+			named = append(named, suite.Cell{Family: family, Size: f.size, Task: task, ImgSize: f.imgsz.pixels})
 		}
 	}
-	recipe, err := f.training.recipe(batch)
-	if err != nil {
-		return nil, err
+	return f.expand(named)
+}
+
+// expand gives each of the cells in each mode and precision.
+func (f *cellFlags) expand(named []suite.Cell) ([]suite.Cell, error) {
+	if f.imgsz.pixels < 0 || f.batch < 0 || f.batch == 0 && f.given("batch") || f.imgsz.pixels == 0 && f.imgsz.word == "" && f.given("imgsz") {
+		return nil, usagef("--imgsz and --batch are positive numbers")
 	}
 	if len(f.precisions) == 0 {
 		return nil, usagef("--precision is empty; there are fp32, bf16 and fp16")
 	}
+	if len(f.training.modes) == 0 {
+		return nil, usagef("--mode is empty; there are %s and %s", gate.Predict, gate.Train)
+	}
 	var cells []suite.Cell
-	for _, family := range families {
-		for _, p := range f.precisions {
-			if !slices.Contains(precisions, p) {
-				return nil, usagef("--precision %q; in mode %s there are %s", p, f.training.mode, strings.Join(precisions, ", "))
+	for _, c := range named {
+		for _, mode := range f.training.modes {
+			precisions := []string{"fp32", "bf16", "fp16"}
+			c.Batch = max(f.batch, 1)
+			if mode == gate.Train {
+				precisions = precisions[:2]
+				if c.Batch = f.batch; c.Batch == 0 {
+					c.Batch = 16
+				}
 			}
-			cells = append(cells, suite.Cell{Family: family, Size: f.size, Task: f.task, ImgSize: f.imgsz, Batch: batch,
-				Precision: p, Profile: f.profile, Seed: f.seed, Device: f.device, Mode: f.training.mode, Training: recipe})
+			var err error
+			if c.Training, err = f.training.recipe(mode, c.Batch); err != nil {
+				return nil, err
+			}
+			c.Mode, c.Profile, c.Seed, c.Device = mode, f.profile, f.seed, f.device
+			for _, p := range f.precisions {
+				if !slices.Contains(precisions, p) {
+					return nil, usagef("--precision %q; in mode %s there are %s", p, mode, strings.Join(precisions, ", "))
+				}
+				c.Precision = p
+				cells = append(cells, c)
+			}
 		}
 	}
 	return cells, nil

@@ -57,8 +57,10 @@ func (a *app) oneCell(ctx context.Context, f *cellFlags, families []string) (bac
 	if err != nil {
 		return nil, suite.Cell{}, err
 	}
-	if len(f.precisions) > 1 {
-		return nil, suite.Cell{}, usagef("--precision names %d precisions; one is needed here", len(f.precisions))
+	for flag, values := range map[string][]string{"precision": f.precisions, "task": f.tasks, "mode": f.training.modes} {
+		if len(values) > 1 {
+			return nil, suite.Cell{}, usagef("--%s names %d of them; one is needed here", flag, len(values))
+		}
 	}
 	if _, err := f.cells(families); err != nil {
 		return nil, suite.Cell{}, err

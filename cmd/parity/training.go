@@ -12,7 +12,7 @@ import (
 
 // trainingFlags choose the mode, and what a training run is made of.
 type trainingFlags struct {
-	mode   string
+	modes  []string
 	values schedule.Recipe
 	given  func(flag string) bool // whether it was named
 }
@@ -21,7 +21,7 @@ func (f *trainingFlags) add(c *cobra.Command) {
 	d := schedule.Default(20)
 	flags := c.Flags()
 	f.given = flags.Changed
-	flags.StringVar(&f.mode, "mode", gate.Predict, "predict: one step of inference; train: a training run")
+	flags.StringSliceVar(&f.modes, "mode", []string{gate.Predict}, "predict: one step of inference; train: a training run")
 	flags.IntVar(&f.values.Steps, "steps", d.Steps, "train: steps of the run")
 	flags.Float64Var(&f.values.LR, "lr", d.LR, "train: learning rate at the end of the warm-up")
 	flags.IntVar(&f.values.WarmupSteps, "warmup-steps", 0, "train: steps of quadratic warm-up (default: a quarter)")
@@ -35,13 +35,13 @@ func (f *trainingFlags) add(c *cobra.Command) {
 }
 
 // recipe gives what the flags describe, for a run with so many images in a batch; nothing in mode predict.
-func (f *trainingFlags) recipe(batch int64) (schedule.Recipe, error) {
-	switch f.mode {
+func (f *trainingFlags) recipe(mode string, batch int64) (schedule.Recipe, error) {
+	switch mode {
 	case gate.Predict:
 		return schedule.Recipe{}, nil
 	case gate.Train:
 	default:
-		return schedule.Recipe{}, usagef("--mode %q; there are %s and %s", f.mode, gate.Predict, gate.Train)
+		return schedule.Recipe{}, usagef("--mode %q; there are %s and %s", mode, gate.Predict, gate.Train)
 	}
 	r := f.values
 	if !f.given("warmup-steps") {

@@ -5,25 +5,31 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"samebits/parity/gate"
+	"samebits/parity/launch"
 	"samebits/parity/report"
 	"samebits/parity/result"
-	"samebits/parity/suite"
 )
 
 type verifyFlags struct {
 	cellFlags
 	json         bool
 	keep, output string
+
+	all    bool
+	groups []string
+	jobs   int
+	resume bool
+	matrix []string
 }
 
 func (a *app) verify() *cobra.Command {
 	var f verifyFlags
 	c := &cobra.Command{
-		Use:   "verify FAMILY...",
+		Use:   "verify FAMILY...|--all",
 		Short: "Verify families: run all arms and compare their bits",
 		Long: `verify records one step of each family in eager PyTorch, runs every arm in a fresh process on three inputs (noise, its
 scaled and shifted twin, and a photograph), and judges the gates that docs/gates.md explains. For each family and precision
@@ -42,29 +48,45 @@ SGD, momentum and a moving average of weights, with another batch at every step.
 parameters, buffers, momentum and average must have the same bits. The run is stopped and resumed from a checkpoint, its
 hyperparameters are changed from step to step, and a short batch is put among full ones.
 
+A FAMILY may be a pattern (yolo*, or with the task segment/*), which stands for all cells of the parity list that match;
+--all stands for the whole list, --task for those of some tasks. Several cells are prepared at the same time (--jobs), but
+while an arm is measured nobody else uses the device. Each finished cell is printed as a whole and, with --output, written
+at once; --resume leaves out what is finished there already by the same programs on the same kind of machine. A cell that
+breaks does not stop the others, and none is tried again by itself. In the end comes a table of all cells, which --matrix
+writes to files, too.
+
 Results that are finished stay, also if the run is interrupted.`,
 		Example: `  parity verify resnet yolo9
   parity verify resnet --size 18 --imgsz 640 --precision fp32,bf16 --device cuda:0
   parity verify yolo9 --size t --imgsz 320 --batch 4 --json --output results
   parity verify resnet --mode train --imgsz 224 --batch 16 --steps 20 --precision fp32,bf16
+  parity verify --all --precision fp32,bf16 --output results --resume --matrix MATRIX.md
+  parity verify 'yolo*' 'segment/*' --imgsz native --batch 3
   parity verify yolo9 --keep evidence      # recording, weights, inputs and outputs; b3sum of each gives its digest`,
-		Args:              cobra.MinimumNArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runVerify(cmd.Context(), &f, args) },
 		ValidArgsFunction: a.completeFamilies,
 	}
 	f.add(c)
+	c.Flags().Lookup("imgsz").Usage = "height and width of the images; list: as the parity list has it; native: what the family was made for\n(default: native, of --all and patterns list)"
+	c.Flags().Lookup("task").Usage = "tasks, as detect or classify (default: the family's first, of --all and patterns all)"
+	c.Flags().Lookup("mode").Usage = "predict: one step of inference; train: a training run; or both"
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object a cell (docs/results.md), and nothing else on stdout")
 	c.Flags().StringVar(&f.keep, "keep", "", "folder for the recording, weights, inputs and outputs of every cell")
 	c.Flags().StringVar(&f.output, "output", "", "folder for one JSON file a finished cell")
+	c.Flags().BoolVar(&f.all, "all", false, "verify all cells of the parity list")
+	c.Flags().StringSliceVar(&f.groups, "group", []string{launch.Matrix}, "of --all and patterns: groups of the reference plugin's table")
+	c.Flags().IntVar(&f.jobs, "jobs", 0, "cells in work at the same time (default: by cores and memory; on the host 1)")
+	c.Flags().BoolVar(&f.resume, "resume", false, "leave out cells that are finished in --output already")
+	c.Flags().StringSliceVar(&f.matrix, "matrix", nil, "file for the table of all cells: .md, .json or .txt")
 	return c
 }
 
 func (a *app) runVerify(ctx context.Context, f *verifyFlags, families []string) error {
-	b, err := a.start()
-	if err != nil {
+	if err := f.check(families); err != nil { // before anything starts
 		return err
 	}
-	if _, err := f.cells(families); err != nil { // before anything starts
+	b, err := a.start()
+	if err != nil {
 		return err
 	}
 	why, err := f.chooseDevice(ctx, b)
@@ -74,7 +96,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags, families []string) 
 	if why != "" {
 		fmt.Fprintf(a.err, "%s; verifying on the device host (see parity doctor)\n", why)
 	}
-	cells, err := f.cells(families)
+	cells, err := f.choose(ctx, b, families)
 	if err != nil {
 		return err
 	}
@@ -86,33 +108,8 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags, families []string) 
 			return usagef("%w", err)
 		}
 	}
-	s := &suite.Suite{Start: b, Timing: suite.DefaultTiming(), Keep: f.keep}
-	build := b.EngineBuild
-	if f.training.mode == gate.Train {
-		build = b.TrainerBuild
-	}
-	if s.EngineBuild, err = build(); err != nil {
-		return err
-	}
-	progress := report.NewProgress(a.err, a.terminal && !a.plugins.verbose, len(cells))
-	s.Progress = progress.Show
-	var results []result.Result
-	for i, cell := range cells {
-		r := s.Verify(ctx, cell)
-		progress.Done()
-		results = append(results, r)
-		if err := a.say(f, r); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			fmt.Fprintf(a.err, "interrupted; %d of %d cells are finished\n", i, len(cells))
-			break
-		}
-	}
-	if status := result.Exit(results); status != result.ExitExact {
-		return statusError(status)
-	}
-	return nil
+	c := &campaign{app: a, flags: f, backend: b, cells: cells, results: make([]*result.Result, len(cells))}
+	return c.run(ctx)
 }
 
 // say prints a result, and keeps it if it says something of its cell.
@@ -127,11 +124,23 @@ func (a *app) say(f *verifyFlags, r result.Result) error {
 		}
 	}
 	if f.json {
-		e := json.NewEncoder(a.out)
-		e.SetEscapeHTML(false)
-		return e.Encode(r)
+		return a.sayJSON(r)
 	}
 	return report.Result(a.out, r)
+}
+
+func (a *app) sayJSON(r result.Result) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// sayReused prints a result that was finished before.
+func (a *app) sayReused(f *verifyFlags, k *result.Kept) error {
+	if f.json {
+		return a.sayJSON(k.Result)
+	}
+	return report.Reused(a.out, k.Result, filepath.Join(f.output, k.File))
 }
 
 // completeFamilies gives the families' names to a shell.

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"samebits/bridge/digest"
 	"samebits/bridge/host"
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
@@ -36,6 +35,8 @@ type Launcher struct {
 	getenv  func(string) string
 
 	libraries func() string // torch's library folders; asked of Python once
+	threads   int
+	devices   []Device // as they were found
 }
 
 // New makes a launcher that looks beside the running program first, then in the working directory.
@@ -75,6 +76,9 @@ func (l *Launcher) Reference(ctx context.Context) (suite.Arm, error) {
 	c := l.config("reference", python)
 	c.Args = []string{"-m", "samebits_reference"}
 	c.Env = l.pythonEnvironment()
+	if l.threads > 0 {
+		c.Env = append(c.Env, fmt.Sprintf("%s=%d", threadsVariable, l.threads))
+	}
 	return l.start(ctx, c)
 }
 
@@ -116,6 +120,12 @@ func (l *Launcher) config(name, command string) host.Config {
 	return c
 }
 
+// Threads says how many threads PyTorch takes in each process that is started from now on; 0 leaves it the choice.
+func (l *Launcher) Threads(n int) { l.threads = n }
+
+// threadsVariable tells the reference plugin of them.
+const threadsVariable = "SAMEBITS_THREADS"
+
 // librariesVariable tells the native engine where PyTorch's CUDA libraries are.
 const librariesVariable = "SAMEBITS_TORCH_LIB"
 
@@ -131,34 +141,24 @@ func (l *Launcher) nativeEnvironment() []string {
 }
 
 func (l *Launcher) pythonEnvironment() []string {
-	var paths []string
+	if paths := l.pythonPath(); len(paths) > 0 {
+		return []string{"PYTHONPATH=" + strings.Join(paths, string(os.PathListSeparator))}
+	}
+	return nil // it may be installed in the interpreter's own environment
+}
+
+// pythonPath lists the folders that hold the reference plugin's packages: of the first root that has them.
+func (l *Launcher) pythonPath() []string {
 	for _, root := range l.roots {
+		var paths []string
 		for _, below := range pythonFolders {
 			if path := join(root, below); isFolder(join(path, "samebits_reference")) {
 				paths = append(paths, path)
 			}
 		}
 		if len(paths) > 0 {
-			return []string{"PYTHONPATH=" + strings.Join(paths, string(os.PathListSeparator))}
+			return paths
 		}
 	}
-	return nil // it may be installed in the interpreter's own environment
-}
-
-// EngineBuild is the digest of the native plugin's program.
-func (l *Launcher) EngineBuild() (string, error) { return build(l.Predictor) }
-
-// TrainerBuild is the digest of the program for training.
-func (l *Launcher) TrainerBuild() (string, error) { return build(l.Trainer) }
-
-func build(find func() (string, error)) (string, error) {
-	program, err := find()
-	if err != nil {
-		return "", err
-	}
-	data, err := os.ReadFile(program)
-	if err != nil {
-		return "", fmt.Errorf("digest of the native engine: %w", err)
-	}
-	return digest.Bytes(data), nil
+	return nil
 }

@@ -16,8 +16,18 @@ type Device struct {
 // Setting is a key with its value, as the native plugin prints it.
 type Setting struct{ Key, Value string }
 
-// Devices asks the native plugin what it can open.
+// Devices asks the native plugin what it can open. It does so once: opening a GPU takes a moment.
 func (l *Launcher) Devices(ctx context.Context) ([]Device, error) {
+	if l.devices == nil {
+		var err error
+		if l.devices, err = l.findDevices(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return l.devices, nil
+}
+
+func (l *Launcher) findDevices(ctx context.Context) ([]Device, error) {
 	program, err := l.Predictor()
 	if err != nil {
 		return nil, err

@@ -41,6 +41,12 @@ func Result(w io.Writer, r result.Result) error {
 	return err
 }
 
+// Reused writes a line for a result that was finished before.
+func Reused(w io.Writer, r result.Result, path string) error {
+	_, err := fmt.Fprintf(w, "%s: %s\n  finished before, in %s\n", title(r), r.Verdict, path)
+	return err
+}
+
 // failed reports whether a gate failed: then its line says more than the summary.
 func failed(r result.Result) bool {
 	for _, f := range r.Gates {

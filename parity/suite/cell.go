@@ -115,8 +115,8 @@ func (c Cell) buildRequest(armName string) arm.BuildRequest {
 	return r
 }
 
-// result starts the result of this cell.
-func (c Cell) result() result.Result {
+// Result starts the result of this cell.
+func (c Cell) Result() result.Result {
 	return result.Result{Schema: result.Schema, Task: c.Task, Family: c.Family, Size: c.Size, ImgSize: c.ImgSize,
 		Batch: max(c.Batch, 1), Mode: c.mode(), Precision: c.Precision, Profile: c.Profile, Seed: c.Seed, Device: c.Device,
 		Arms: []string{}, Gates: map[gate.ID]gate.Finding{}, Timings: map[string]result.Timing{}, Environment: map[string]string{}, Reproduce: c.command()}

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"maps"
 	"strings"
 
 	"samebits/bridge/recording"
@@ -43,6 +44,7 @@ func (v *verification) mergedEnvironment() map[string]string {
 		}
 		merged[key] = value
 	}
+	maps.Copy(merged, v.suite.Programs)
 	if v.suite.EngineBuild != "" {
 		merged["engine_build"] = v.suite.EngineBuild
 	}

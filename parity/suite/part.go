@@ -26,9 +26,12 @@ type part struct {
 // do does the part's work if nobody has begun it, and otherwise waits for its end.
 func (p *part) do(ctx context.Context) (evidence, error) {
 	p.once.Do(func() {
-		if p.session, p.err = p.open(ctx); p.err == nil {
-			p.got, p.err = p.run(ctx, p.session)
-		}
+		p.err = guarded(func() (err error) { // it may be on a goroutine of its own
+			if p.session, err = p.open(ctx); err == nil {
+				p.got, err = p.run(ctx, p.session)
+			}
+			return err
+		})
 	})
 	return p.got, p.err
 }

@@ -22,6 +22,8 @@ type Suite struct {
 	Keep string
 	// EngineBuild is the digest of the native plugin's program, that of the mode, for the environment of results.
 	EngineBuild string
+	// Programs are digests of what else takes part, by their keys in the environment of results.
+	Programs map[string]string
 	// Progress is told before each part of the work; it may be nil.
 	Progress func(Event)
 
@@ -66,12 +68,12 @@ const (
 // Verify verifies one cell. It always gives a result: what stopped it is in the verdict.
 func (s *Suite) Verify(ctx context.Context, cell Cell) result.Result {
 	v := s.begin(cell)
-	v.finish(ctx, v.run(ctx))
+	v.finish(ctx, guarded(func() error { return v.run(ctx) }))
 	return v.result
 }
 
 func (s *Suite) begin(cell Cell) *verification {
-	return &verification{suite: s, asked: cell, cell: cell, probes: probe.Names(), result: cell.result(),
+	return &verification{suite: s, asked: cell, cell: cell, probes: probe.Names(), result: cell.Result(),
 		ready: make(chan struct{}), environment: map[string][]recording.Setting{}}
 }
 
@@ -166,7 +168,7 @@ func (v *verification) record(ctx context.Context, again bool) error {
 
 // fillIn puts the family's own size, task and image size into the result.
 func (v *verification) fillIn() {
-	filled := v.cell.result()
+	filled := v.cell.Result()
 	r := &v.result
 	r.Size, r.Task, r.ImgSize, r.Batch, r.Reproduce = filled.Size, filled.Task, filled.ImgSize, filled.Batch, filled.Reproduce
 }

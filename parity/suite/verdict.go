@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -14,6 +15,9 @@ import (
 	"samebits/parity/gate"
 	"samebits/parity/result"
 )
+
+// Interrupted is the reason of a cell that was in work when the run ended.
+const Interrupted gate.Reason = "INTERRUPTED"
 
 // finish writes the verdict, and marks the gates that were not reached.
 func (v *verification) finish(ctx context.Context, err error) {
@@ -106,9 +110,12 @@ func Classify(ctx context.Context, err error) (result.Verdict, diag.Problems) {
 	}
 	var gone *host.Error
 	var refused *host.CallError
+	var mistake *panicked
 	switch {
+	case errors.As(err, &mistake):
+		return result.Broken, diag.Problems{{Reason: "PANIC", Summary: mistake.Error(), Detail: string(mistake.stack)}}
 	case ctx.Err() != nil:
-		return result.Broken, diag.Problems{{Reason: "INTERRUPTED", Summary: "interrupted before the cell was finished"}}
+		return result.Broken, diag.Problems{{Reason: string(Interrupted), Summary: "interrupted before the cell was finished"}}
 	case errors.As(err, &gone), errors.Is(err, arm.ErrOutOfMemory):
 		return result.Broken, problems
 	case errors.As(err, &refused):
@@ -120,4 +127,22 @@ func Classify(ctx context.Context, err error) (result.Verdict, diag.Problems) {
 		return result.Refused, problems
 	}
 	return result.Broken, problems
+}
+
+// panicked is a panic: a mistake of ours, or a plugin that we trusted too far. It must not end the other cells.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprint("panic: ", p.value) }
+
+// guarded makes an error of a panic.
+func guarded(work func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicked{value, debug.Stack()}
+		}
+	}()
+	return work()
 }

@@ -134,6 +134,8 @@ type fakeArm struct {
 	stopped bool
 
 	memory    []byte
+	family    string
+	task      string
 	name      string // of the arm
 	double    bool
 	onGPU     bool
@@ -188,11 +190,14 @@ func (a *fakeArm) Describe(context.Context) (arm.Description, error) {
 
 func (a *fakeArm) Build(_ context.Context, r arm.BuildRequest) (arm.BuildReply, error) {
 	a.name, a.double, a.onGPU, a.precision = r.Arm, r.Precision == "fp64", r.Device != "cpu", r.Precision
+	if a.family, a.task = r.Family, r.Task; a.task == "" {
+		a.task = "classify"
+	}
 	a.weights = make([]float32, elements)
 	for i := range a.weights {
 		a.weights[i] = 0.3 + float32(i%7)/10
 	}
-	return arm.BuildReply{Inputs: []tensor.Spec{images()}, WeightsLength: int64(len(a.file())), Task: "classify", Size: "s", ImgSize: 8}, nil
+	return arm.BuildReply{Inputs: []tensor.Spec{images()}, WeightsLength: int64(len(a.file())), Task: a.task, Size: "s", ImgSize: 8}, nil
 }
 
 func images() tensor.Spec {
@@ -237,7 +242,7 @@ func (a *fakeArm) Record(_ context.Context, inputs arm.Bank) (arm.RecordReply, e
 	if a.onGPU {
 		r.Header.DeviceType = "cuda"
 	}
-	r.Header.Precision = a.precision
+	r.Header.Family, r.Header.Task, r.Header.Precision = a.family, a.task, a.precision
 	if a.OtherPrecision {
 		r.Header.Precision = "fp16"
 	}

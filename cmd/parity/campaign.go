@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"samebits/bridge/digest"
+	"samebits/parity/launch"
+	"samebits/parity/matrix"
+	"samebits/parity/report"
+	"samebits/parity/result"
+	"samebits/parity/suite"
+	"samebits/parity/turns"
+)
+
+// campaign is the verification of all cells that one command asked for.
+type campaign struct {
+	app     *app
+	flags   *verifyFlags
+	backend backend
+	cells   []suite.Cell
+	results []*result.Result // as the cells; nil: there is none yet
+
+	plan   matrix.Plan
+	suites map[string]*suite.Suite // by mode
+}
+
+func (c *campaign) run(ctx context.Context) error {
+	device, err := c.device(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.makePlan(device); err != nil {
+		return err
+	}
+	todo, err := c.reuse(ctx, device)
+	if err != nil {
+		return err
+	}
+	if err := c.verify(ctx, todo); err != nil {
+		return err
+	}
+	finished := 0
+	var results []result.Result
+	for _, r := range c.results {
+		if r != nil {
+			results = append(results, *r)
+			if r.Reason != suite.Interrupted {
+				finished++
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		fmt.Fprintf(c.app.err, "interrupted; %d of %d cells are finished\n", finished, len(c.cells))
+	} else if err := c.table(results); err != nil {
+		return err
+	}
+	status := result.Exit(results)
+	if finished < len(c.cells) {
+		status = result.ExitInfrastructure
+	}
+	if status != result.ExitExact {
+		return statusError(status)
+	}
+	return nil
+}
+
+// device is what the native engine says of the device of all cells. A single cell on the host asks for nothing.
+func (c *campaign) device(ctx context.Context) (launch.Device, error) {
+	name := c.flags.device
+	if name == suite.HostDevice && !c.flags.resume {
+		return launch.Device{Name: name}, nil
+	}
+	devices, err := c.backend.Devices(ctx)
+	if err != nil {
+		return launch.Device{}, err
+	}
+	for _, d := range devices {
+		if d.Name == name {
+			return d, nil
+		}
+	}
+	return launch.Device{Name: name}, nil // whether it is there is the plugins' to say
+}
+
+// makePlan chooses how much is done at once, and makes the suites.
+func (c *campaign) makePlan(device launch.Device) error {
+	machine := matrix.ThisMachine()
+	machine.GPU = device.Name != suite.HostDevice
+	for _, s := range device.Environment {
+		if s.Key == "gpu.memory" {
+			machine.GPUMemory, _ = strconv.ParseInt(s.Value, 10, 64) // 0: not known
+		}
+	}
+	c.plan = machine.Plan(c.flags.jobs)
+	c.backend.Threads(c.plan.Threads)
+	programs, err := c.programs()
+	if err != nil {
+		return err
+	}
+	order := turns.New(c.plan.Preparing)
+	c.suites = map[string]*suite.Suite{}
+	for _, cell := range c.cells {
+		if c.suites[cell.Mode] != nil {
+			continue
+		}
+		s := &suite.Suite{Start: c.backend, Timing: suite.DefaultTiming(), Keep: c.flags.keep, Programs: programs,
+			Together: c.plan.Together, Turns: order}
+		build := c.backend.EngineBuild
+		if cell.Trains() {
+			build = c.backend.TrainerBuild
+		}
+		if s.EngineBuild, err = build(); err != nil {
+			return err
+		}
+		c.suites[cell.Mode] = s
+	}
+	return nil
+}
+
+// programs names what takes part in a verification beside the native engine.
+func (c *campaign) programs() (map[string]string, error) {
+	reference, err := c.backend.ReferenceBuild()
+	if err != nil {
+		return nil, err
+	}
+	programs := map[string]string{"reference_build": reference}
+	self, err := os.Executable()
+	if err != nil {
+		return programs, nil
+	}
+	if data, err := os.ReadFile(self); err == nil {
+		programs["parity_build"] = digest.Bytes(data)
+	}
+	return programs, nil
+}
+
+// reuse takes what is finished already, and gives the numbers of the other cells.
+func (c *campaign) reuse(ctx context.Context, device launch.Device) (todo []int, err error) {
+	if !c.flags.resume {
+		for i := range c.cells {
+			todo = append(todo, i)
+		}
+		return todo, nil
+	}
+	kept, wrong := result.ReadFolder(c.flags.output)
+	if wrong != nil {
+		fmt.Fprintf(c.app.err, "not reused: %v\n", strings.ReplaceAll(wrong.Error(), "\n", "\nnot reused: "))
+	}
+	info, err := c.backend.Inspect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	here := map[string]matrix.Here{}
+	for mode, s := range c.suites {
+		h := matrix.Here{}
+		for _, setting := range device.Environment {
+			h.Take(map[string]string{setting.Key: setting.Value})
+		}
+		h.Take(s.Programs)
+		h.Take(map[string]string{"engine_build": s.EngineBuild, "python": info.Version, "torch": info.Packages["torch"],
+			"libreyolo": info.Packages["libreyolo"]})
+		here[mode] = h
+	}
+	for i, cell := range c.cells {
+		found, why := matrix.Reuse(kept, cell, here[cell.Mode])
+		if found != nil && c.flags.keep != "" && !isFolder(filepath.Join(c.flags.keep, strings.TrimSuffix(found.File, ".json"))) {
+			found, why = nil, found.File+": its evidence was not kept"
+		}
+		if why != "" {
+			fmt.Fprintf(c.app.err, "not reused: %s\n", why)
+		}
+		if found == nil {
+			todo = append(todo, i)
+			continue
+		}
+		c.results[i] = &found.Result
+		if err := c.app.sayReused(c.flags, found); err != nil {
+			return nil, err
+		}
+	}
+	fmt.Fprintf(c.app.err, "%d of %d cells are finished already\n", len(c.cells)-len(todo), len(c.cells))
+	return todo, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// verify verifies the cells with these numbers.
+func (c *campaign) verify(ctx context.Context, todo []int) error {
+	parts := 0
+	for _, i := range todo {
+		parts += suite.Steps(c.cells[i])
+	}
+	progress := report.NewProgress(c.app.err, c.app.terminal && !c.app.plugins.verbose, len(todo), parts)
+	verify := func(ctx context.Context, number int) result.Result {
+		cell := c.cells[todo[number]]
+		s := *c.suites[cell.Mode]
+		s.Progress = func(e suite.Event) { progress.Show(number, e) }
+		return s.Verify(ctx, cell)
+	}
+	done := func(number int, r result.Result) error {
+		c.advise(&r)
+		return progress.Finished(number, r, func() error {
+			c.results[todo[number]] = &r
+			return c.app.say(c.flags, r)
+		})
+	}
+	return matrix.Run(ctx, len(todo), c.plan.Jobs, verify, done)
+}
+
+// advise says what may help where memory ran out beside other cells.
+func (c *campaign) advise(r *result.Result) {
+	if c.plan.Jobs < 2 || r.Verdict != result.Broken {
+		return
+	}
+	for i, p := range r.Problems {
+		if p.Reason == "OUT_OF_MEMORY" {
+			r.Problems[i].Detail = strings.TrimPrefix(p.Detail+"; up to "+strconv.Itoa(c.plan.Jobs-1)+
+				" other cells were in work at the same time: --jobs 1 leaves all memory to one", "; ")
+		}
+	}
+}
+
+// table ends the run with a table, if there is more than one cell.
+func (c *campaign) table(results []result.Result) error {
+	t := matrix.NewTable(results)
+	var wrong []error
+	for _, path := range c.flags.matrix {
+		wrong = append(wrong, writeMatrix(path, t))
+	}
+	if len(c.cells) > 1 && !c.flags.json {
+		fmt.Fprintln(c.app.out)
+		wrong = append(wrong, report.MatrixText(c.app.out, t))
+	}
+	return errors.Join(wrong...)
+}

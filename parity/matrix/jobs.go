@@ -1,0 +1,98 @@
+package matrix
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// Machine is what decides how many cells are verified at once. A memory of 0 is not known.
+type Machine struct {
+	Cores     int
+	Memory    int64 // bytes that can be taken
+	GPU       bool  // cells run on one
+	GPUMemory int64 // bytes of it
+}
+
+// What a cell takes whose arms are prepared together: six processes, of which two or three are busy.
+const (
+	coresOfCell     = 4
+	memoryOfCell    = 12 << 30
+	gpuMemoryOfCell = 20 << 30
+	mostJobs        = 8
+)
+
+// Plan says how to verify cells on a machine.
+type Plan struct {
+	Jobs      int  // cells at once
+	Together  bool // the arms of a cell at once
+	Preparing int  // processes that start and build at once
+	Threads   int  // that PyTorch takes in each process; 0: its own choice
+}
+
+// Plan chooses for this machine; jobs that are not 0 were asked for. On the device host all arms run on the processors that
+// others would be prepared on, so cells come one after the other.
+func (m Machine) Plan(jobs int) Plan {
+	if !m.GPU {
+		p := Plan{Jobs: max(jobs, 1), Preparing: m.Cores}
+		if p.Jobs > 1 {
+			p.Threads = max(m.Cores/p.Jobs, 1)
+		}
+		return p
+	}
+	cells := min(int64(m.Cores/coresOfCell), mostJobs)
+	for _, memory := range []struct{ has, takes int64 }{{m.Memory, memoryOfCell}, {m.GPUMemory, gpuMemoryOfCell}} {
+		if memory.has > 0 {
+			cells = min(cells, memory.has/memory.takes)
+		}
+	}
+	p := Plan{Jobs: jobs, Together: cells >= 1}
+	if jobs == 0 {
+		p.Jobs = int(max(cells, 1))
+	}
+	p.Preparing = max(m.Cores-coresOfCell, 1) // what is measured needs processors, too
+	p.Threads = min(max(m.Cores/(p.Jobs*coresOfCell), 1), 4)
+	return p
+}
+
+// ThisMachine looks at the cores and the memory that this process may use. The GPU is the caller's to know.
+func ThisMachine() Machine {
+	m := Machine{Cores: runtime.GOMAXPROCS(0), Memory: field("/proc/meminfo", "MemAvailable:") << 10}
+	if limit := limitOf("/sys/fs/cgroup"); limit > 0 && (m.Memory == 0 || limit < m.Memory) {
+		m.Memory = limit
+	}
+	return m
+}
+
+// limitOf gives how many bytes are left of a control group's limit; 0 if there is none. What files are cached in is free.
+func limitOf(group string) int64 {
+	text, err := os.ReadFile(filepath.Join(group, "memory.max"))
+	if err != nil {
+		return 0
+	}
+	limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0 // "max"
+	}
+	stat := filepath.Join(group, "memory.stat")
+	return max(limit-field(stat, "anon")-field(stat, "shmem"), 1)
+}
+
+// field reads the number behind a name from a file with one name a line.
+func field(path, name string) int64 {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if words := strings.Fields(lines.Text()); len(words) > 1 && words[0] == name {
+			n, _ := strconv.ParseInt(words[1], 10, 64)
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,62 @@
+package result
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Kept is a result with the name of its file.
+type Kept struct {
+	Result
+	File string // without its folder
+}
+
+// ReadFolder reads the results that Keep wrote to a folder, in the order of their names. Files that hold none are left out:
+// the error names each of them. A schema.json is no result.
+func ReadFolder(dir string) ([]Kept, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("results: %w", err)
+	}
+	var kept []Kept
+	var wrong []error
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() || filepath.Ext(name) != ".json" || name == "schema.json" || strings.HasPrefix(name, ".") {
+			continue
+		}
+		r, err := Read(filepath.Join(dir, name))
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		kept = append(kept, Kept{r, name})
+	}
+	return kept, errors.Join(wrong...)
+}
+
+// Read reads one result and looks whether it is whole.
+func Read(path string) (Result, error) {
+	var r Result
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return r, fmt.Errorf("results: %w", err)
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("%s is no result: %w", path, err)
+	}
+	switch known := []Verdict{Exact, Consistent, EagerNoise, Differs, Refused, Broken}; {
+	case r.Schema != Schema:
+		return r, fmt.Errorf("%s is a result of schema %d; this program knows %d", path, r.Schema, Schema)
+	case !slices.Contains(known, r.Verdict):
+		return r, fmt.Errorf("%s is no result: its verdict is %q", path, r.Verdict)
+	case r.Family == "" || r.Precision == "" || r.Mode == "":
+		return r, fmt.Errorf("%s is no result: it does not say of what cell", path)
+	}
+	return r, nil
+}
