@@ -161,3 +161,37 @@ func TestWithin(t *testing.T) {
 		}
 	}
 }
+
+func TestEqualUpTo(t *testing.T) {
+	one, nan, other := math.Float32bits(1), uint32(0x7fc00000), uint32(0xffc00001)
+	for _, c := range []struct {
+		name            string
+		a, b            []byte
+		numbers, values bool
+	}{
+		{"the same", f32(one, nan), f32(one, nan), true, true},
+		{"another NaN", f32(one, nan), f32(one, other), true, true},
+		{"another zero", f32(0), f32(1 << 31), false, true},
+		{"another number", f32(one, nan), f32(one+1, nan), false, false},
+		{"a NaN for a number", f32(one), f32(nan), false, false},
+		{"another length", f32(one), f32(one, one), false, false},
+	} {
+		if n, v := EqualNumbers(tensor.Float32, c.a, c.b), EqualValues(tensor.Float32, c.a, c.b); n != c.numbers || v != c.values {
+			t.Errorf("%s: numbers %v, values %v", c.name, n, v)
+		}
+	}
+	if EqualValues(tensor.Int64, f64(math.Float64frombits(1<<62)), f64(math.Float64frombits(1<<62+1))) {
+		t.Error("whole numbers are compared as floats")
+	}
+}
+
+func TestText(t *testing.T) {
+	for want, got := range map[string]string{
+		"0.1": Text(tensor.Float32, f32(math.Float32bits(0.1)), 0), "-5": Text(tensor.Int64, f64(math.Float64frombits(^uint64(4))), 0),
+		"NaN": Text(tensor.BFloat16, b16(0x3f80, 0x7fc1), 1), "-0": Text(tensor.Float16, b16(0x8000), 0), "": Text(tensor.Float32, nil, 0),
+	} {
+		if got != want {
+			t.Errorf("%q instead of %q", got, want)
+		}
+	}
+}

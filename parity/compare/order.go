@@ -114,12 +114,23 @@ func Text(d tensor.DType, data []byte, i int64) string {
 
 // EqualNumbers reports whether two tensors hold the same bits but for NaNs, which count as equal.
 func EqualNumbers(d tensor.DType, a, b []byte) bool {
+	r := readers[d]
+	return equal(d, a, b, func(i int64) bool { return r.key(a, i) == r.key(b, i) })
+}
+
+// EqualValues reports whether two tensors hold equal numbers: zeros of either sign are equal, and so are NaNs.
+func EqualValues(d tensor.DType, a, b []byte) bool {
+	r := readers[d]
+	return equal(d, a, b, func(i int64) bool { return r.key(a, i) == r.key(b, i) || d.Float() && r.num(a, i) == r.num(b, i) })
+}
+
+func equal(d tensor.DType, a, b []byte, same func(i int64) bool) bool {
 	r, n, err := read(d, a)
 	if err != nil || len(a) != len(b) {
 		return false
 	}
 	for i := range n {
-		if r.key(a, i) != r.key(b, i) && !(math.IsNaN(r.num(a, i)) && math.IsNaN(r.num(b, i))) {
+		if !same(i) && !(math.IsNaN(r.num(a, i)) && math.IsNaN(r.num(b, i))) {
 			return false
 		}
 	}

@@ -44,7 +44,7 @@ type output struct {
 	spec    tensor.Spec
 }
 
-// newBatch puts operations of one context together. On the CPU, a float that no whole number can hold becomes anything.
+// newBatch puts operations of one context together. On the CPU, values are left out on which it is known to differ.
 func newBatch(ops []*signature.Operation, onCPU bool) (*batch, error) {
 	b := &batch{ops: ops, onCPU: onCPU}
 	merged := &recording.Recording{Header: ops[0].Alone.Header}
@@ -88,8 +88,8 @@ func (b *batch) add(to *recording.Recording, at int, o *signature.Operation) {
 		return len(to.Values) - 1
 	}
 	domains := values.Domains(own, o.Op())
-	if from, ok := truncated(own, o.Op()); ok && b.onCPU {
-		domains[from] = values.Domain{Low: -100, High: 100}
+	if b.onCPU {
+		tame(own, o.Op(), domains)
 	}
 	covers := map[int]int{} // values that cover inputs, by storage
 	for i, s := range own.Storages {
@@ -173,15 +173,22 @@ func moved(args []recording.Argument, by int) []recording.Argument {
 	return out
 }
 
-// truncated gives the argument that an operation turns from a float into a whole number.
-func truncated(r *recording.Recording, op *recording.Operation) (int, bool) {
-	names := map[string]string{"aten::_to_copy": "self", "aten::copy_": "src"}
-	a, ok := op.Arg(names[short(op.Name)])
+// tame leaves out what the CPU does in its own way: it truncates floats that no whole number can hold to anything, and sorts
+// NaNs in another order.
+func tame(r *recording.Recording, op *recording.Operation, domains map[int]values.Domain) {
+	name := short(op.Name)
+	from, named := map[string]string{"aten::_to_copy": "self", "aten::copy_": "src", "aten::topk": "self", "aten::sort": "self"}[name]
+	a, ok := op.Arg(from)
 	results := recording.Values(op.Results, nil)
-	if !ok || a.Kind != recording.ValueOf || len(results) == 0 {
-		return 0, false
+	if !named || !ok || a.Kind != recording.ValueOf || !r.Values[a.Value].DType.Float() || len(results) == 0 {
+		return
 	}
-	return a.Value, r.Values[a.Value].DType.Float() && !r.Values[results[0]].DType.Float()
+	switch {
+	case name == "aten::topk" || name == "aten::sort":
+		domains[a.Value] = values.Domain{NoNaN: true}
+	case !r.Values[results[0]].DType.Float():
+		domains[a.Value] = values.Domain{Low: -100, High: 100}
+	}
 }
 
 // short is an operation's name without its overload.

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"samebits/bridge/recording"
@@ -42,7 +41,7 @@ func (r *run) sameChoice(b *batch, i int) bool {
 			}
 			chosen[k] = data[(from.Offset+where)*size:][:size]
 		}
-		same = same && (bytes.Equal(chosen[0], chosen[1]) || compare.EqualNumbers(from.DType, chosen[0], chosen[1]))
+		same = same && compare.EqualValues(from.DType, chosen[0], chosen[1])
 		n++
 	})
 	return same

@@ -15,13 +15,14 @@ type Domain struct {
 	Low, High float64 // numbers from Low below High, always finite: coordinates, on which addresses depend
 	NonZero   bool    // whole numbers that one may divide by
 	Positive  bool    // ordinary numbers are positive; edges are not
+	NoNaN     bool    // infinities stand in for NaNs
 	// Place gives the element at an index, for what depends on where it stands.
 	Place func(at []int64) int64
 }
 
 // any reports whether d is the zero Domain.
 func (d *Domain) any() bool {
-	return d.Index == 0 && d.High <= d.Low && !d.NonZero && !d.Positive && d.Place == nil
+	return d.Index == 0 && d.High <= d.Low && !d.NonZero && !d.Positive && !d.NoNaN && d.Place == nil
 }
 
 // Domains gives the domain of every value that an operation takes and that must not hold just anything: indices must be

@@ -88,6 +88,15 @@ func drawer(kind Kind, d tensor.DType, domain Domain) func(h uint64) uint64 {
 	}
 	f := formats[d]
 	edge := edgeDrawer(f)
+	if domain.NoNaN {
+		all := edge
+		edge = func(h uint64) uint64 {
+			if bits := all(h); bits&^f.sign() <= f.infinity() {
+				return bits
+			}
+			return f.signed(f.infinity(), h)
+		}
+	}
 	ordinary := f.spread
 	if domain.Positive {
 		ordinary = func(h uint64) uint64 { return f.spread(h) &^ f.sign() }
