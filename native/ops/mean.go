@@ -3,7 +3,7 @@ package ops
 import "samebits/bridge/recording"
 
 func init() {
-	Register(Registration{Name: "aten::mean.dim", Class: Compute, Lower: lowerMean})
+	register(lowerMean, "aten::mean.dim", "aten::mean")
 }
 
 func lowerMean(b *Builder, op *recording.Operation) error {

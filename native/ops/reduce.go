@@ -17,7 +17,7 @@ type reduction struct {
 	config       reduceConfig
 }
 
-// newReduction reads the arguments that sum.dim_IntList and mean.dim share.
+// newReduction reads the arguments that sum.dim_IntList and mean.dim share; sum and mean reduce everything.
 func newReduction(b *Builder, op *recording.Operation, file string) (*reduction, error) {
 	in, err := ValueArg(op, "self")
 	if err != nil {
@@ -26,6 +26,9 @@ func newReduction(b *Builder, op *recording.Operation, file string) (*reduction,
 	out, err := Result(op, 0)
 	if err != nil {
 		return nil, err
+	}
+	if _, ok := op.Arg("dim"); !ok {
+		return reduce(b, op, file, in, out, nil, false)
 	}
 	dims, err := IntsArg(op, "dim")
 	if err != nil {

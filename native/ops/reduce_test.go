@@ -435,3 +435,16 @@ func TestVectorNormRefusals(t *testing.T) {
 		})
 	}
 }
+
+// A sum without dimensions is that of everything, and so is a mean.
+func TestReduceEverything(t *testing.T) {
+	for name, want := range map[string]float64{"aten::sum": 78, "aten::mean": 6.5} {
+		b := newBench(t)
+		x, y := b.tensor(tensor.Float32, []int64{3, 4}, nil), b.tensor(tensor.Float32, nil, nil)
+		b.setFloats(x, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
+		b.run(operation(name, args("self", x, "dtype", nil), results(y)))
+		if got := b.floats(y)[0]; got != want {
+			t.Errorf("%s is %v, wanted %v", name, got, want)
+		}
+	}
+}

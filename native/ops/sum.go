@@ -6,7 +6,7 @@ import (
 )
 
 func init() {
-	Register(Registration{Name: "aten::sum.dim_IntList", Class: Compute, Lower: lowerSum})
+	register(lowerSum, "aten::sum.dim_IntList", "aten::sum")
 }
 
 func lowerSum(b *Builder, op *recording.Operation) error {

@@ -35,6 +35,10 @@ def add() -> None:
         ("columns", [30, 14], None, [0], False), ("all", [3, 50, 70], None, None, False),
         ("gaps", [6, 20], [80, 3], [1], False),
     )  # fmt: skip
+    for dtype, fill in (*((dtype, "spread") for dtype in FLOATS), ("bool", "below 2"), ("int64", "around 100000")):  # fmt: skip
+        for operation in ("sum", "mean") if dtype in FLOATS else ("sum",):
+            everything: list[Argument] = [("self", tensor(dtype, [1, 64, 101], 6, fill)), ("dtype", None)]  # fmt: skip
+            case(f"{operation}.{SHORT.get(dtype, dtype)}.whole", f"aten::{operation}", everything, True)  # fmt: skip
     for dtype, fill in (("bool", "below 2"), ("int64", "around 100000")):
         for name, sizes, strides, dims, keepdim in integers:
             add_one("sum.dim_IntList", dtype, None, name, sizes, strides, dims, keepdim, fill)  # fmt: skip
