@@ -15,6 +15,8 @@ const (
 	ReferenceEager = "reference-eager"
 	ReferenceGraph = "reference-graph"
 	ReferenceFP64  = "reference-fp64"
+	ReferenceWhole = "reference-whole" // all of a family's forward, where the step is a segment of it
+	ReferenceRest  = "reference-rest"  // what comes behind the segment, on what a segment gave
 	NativeEager    = "native-eager"
 	NativeGraph    = "native-graph"
 )
@@ -70,6 +72,16 @@ type BuildReply struct {
 
 	Outputs          []tensor.Spec // train: all that an output bank may list
 	CheckpointLength int64         // train: bytes of the file that Export gives
+
+	Segment string  // the part of the family's forward that the step is; empty: all of it
+	Rest    bool    // ReferenceWhole and ReferenceRest can run what comes behind it
+	Others  []Other // cells that graphs of this one must stand beside
+}
+
+// Other is a cell of the same weights: another image size, or a family's variant of another key.
+type Other struct {
+	Family  string
+	ImgSize int64
 }
 
 // RecordReply says what Export will give.

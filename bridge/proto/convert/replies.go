@@ -23,15 +23,19 @@ func DescriptionFrom(d *pb.DescribeReply) arm.Description {
 func BuildReply(r arm.BuildReply) *pb.BuildReply {
 	return &pb.BuildReply{Inputs: each(r.Inputs, spec), WeightsLength: unsigned(r.WeightsLength), Task: valid(r.Task),
 		Size: valid(r.Size), Imgsz: r.ImgSize, Outputs: each(r.Outputs, spec),
-		CheckpointLength: unsigned(r.CheckpointLength)}
+		CheckpointLength: unsigned(r.CheckpointLength), Segment: valid(r.Segment), Rest: r.Rest, Others: each(r.Others, other)}
 }
 
 // BuildReplyFrom converts from the wire.
 func BuildReplyFrom(r *pb.BuildReply) arm.BuildReply {
 	return arm.BuildReply{Inputs: each(r.GetInputs(), specFrom), WeightsLength: signed(r.GetWeightsLength()),
 		Task: r.GetTask(), Size: r.GetSize(), ImgSize: r.GetImgsz(), Outputs: each(r.GetOutputs(), specFrom),
-		CheckpointLength: signed(r.GetCheckpointLength())}
+		CheckpointLength: signed(r.GetCheckpointLength()), Segment: r.GetSegment(), Rest: r.GetRest(), Others: each(r.GetOthers(), otherFrom)}
 }
+
+func other(o arm.Other) *pb.Other { return &pb.Other{Family: valid(o.Family), Imgsz: o.ImgSize} }
+
+func otherFrom(o *pb.Other) arm.Other { return arm.Other{Family: o.GetFamily(), ImgSize: o.GetImgsz()} }
 
 // RecordReply converts to the wire.
 func RecordReply(r arm.RecordReply) *pb.RecordReply {

@@ -73,7 +73,7 @@ func (x ExportRequest_What) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ExportRequest_What.Descriptor instead.
 func (ExportRequest_What) EnumDescriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{10, 0}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{11, 0}
 }
 
 // Region is a range of the shared memory in bytes. Offsets are multiples of 64.
@@ -354,7 +354,7 @@ type BuildRequest struct {
 	Precision     string                 `protobuf:"bytes,5,opt,name=precision,proto3" json:"precision,omitempty"` // fp32, bf16, fp16, fp64
 	Profile       string                 `protobuf:"bytes,6,opt,name=profile,proto3" json:"profile,omitempty"`
 	Device        string                 `protobuf:"bytes,7,opt,name=device,proto3" json:"device,omitempty"`                                      // cuda:0, cpu
-	Arm           string                 `protobuf:"bytes,8,opt,name=arm,proto3" json:"arm,omitempty"`                                            // reference-eager, reference-graph
+	Arm           string                 `protobuf:"bytes,8,opt,name=arm,proto3" json:"arm,omitempty"`                                            // reference-eager, reference-graph, reference-whole, reference-rest
 	FreshWeights  bool                   `protobuf:"varint,9,opt,name=fresh_weights,json=freshWeights,proto3" json:"fresh_weights,omitempty"`     // false: seasoned
 	Imgsz         int64                  `protobuf:"varint,10,opt,name=imgsz,proto3" json:"imgsz,omitempty"`                                      // 0: the family's own
 	Batch         int64                  `protobuf:"varint,11,opt,name=batch,proto3" json:"batch,omitempty"`                                      // 0: 1
@@ -494,6 +494,9 @@ type BuildReply struct {
 	Imgsz            int64                  `protobuf:"varint,5,opt,name=imgsz,proto3" json:"imgsz,omitempty"`
 	Outputs          []*TensorSpec          `protobuf:"bytes,6,rep,name=outputs,proto3" json:"outputs,omitempty"`                                            // train: all that an output bank may list
 	CheckpointLength uint64                 `protobuf:"varint,7,opt,name=checkpoint_length,json=checkpointLength,proto3" json:"checkpoint_length,omitempty"` // train: of the file that Export gives
+	Segment          string                 `protobuf:"bytes,8,opt,name=segment,proto3" json:"segment,omitempty"`                                            // the part of the family's forward that the step is; empty: all of it
+	Rest             bool                   `protobuf:"varint,9,opt,name=rest,proto3" json:"rest,omitempty"`                                                 // the arms reference-whole and reference-rest can run what comes behind it
+	Others           []*Other               `protobuf:"bytes,10,rep,name=others,proto3" json:"others,omitempty"`                                             // cells that graphs of this one must stand beside
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -577,6 +580,79 @@ func (x *BuildReply) GetCheckpointLength() uint64 {
 	return 0
 }
 
+func (x *BuildReply) GetSegment() string {
+	if x != nil {
+		return x.Segment
+	}
+	return ""
+}
+
+func (x *BuildReply) GetRest() bool {
+	if x != nil {
+		return x.Rest
+	}
+	return false
+}
+
+func (x *BuildReply) GetOthers() []*Other {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+type Other struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Family        string                 `protobuf:"bytes,1,opt,name=family,proto3" json:"family,omitempty"`
+	Imgsz         int64                  `protobuf:"varint,2,opt,name=imgsz,proto3" json:"imgsz,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Other) Reset() {
+	*x = Other{}
+	mi := &file_samebits_wire_arm_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Other) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Other) ProtoMessage() {}
+
+func (x *Other) ProtoReflect() protoreflect.Message {
+	mi := &file_samebits_wire_arm_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Other.ProtoReflect.Descriptor instead.
+func (*Other) Descriptor() ([]byte, []int) {
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Other) GetFamily() string {
+	if x != nil {
+		return x.Family
+	}
+	return ""
+}
+
+func (x *Other) GetImgsz() int64 {
+	if x != nil {
+		return x.Imgsz
+	}
+	return 0
+}
+
 type TensorSpec struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -588,7 +664,7 @@ type TensorSpec struct {
 
 func (x *TensorSpec) Reset() {
 	*x = TensorSpec{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[7]
+	mi := &file_samebits_wire_arm_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -600,7 +676,7 @@ func (x *TensorSpec) String() string {
 func (*TensorSpec) ProtoMessage() {}
 
 func (x *TensorSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[7]
+	mi := &file_samebits_wire_arm_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -613,7 +689,7 @@ func (x *TensorSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TensorSpec.ProtoReflect.Descriptor instead.
 func (*TensorSpec) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{7}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TensorSpec) GetName() string {
@@ -646,7 +722,7 @@ type RecordRequest struct {
 
 func (x *RecordRequest) Reset() {
 	*x = RecordRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[8]
+	mi := &file_samebits_wire_arm_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -658,7 +734,7 @@ func (x *RecordRequest) String() string {
 func (*RecordRequest) ProtoMessage() {}
 
 func (x *RecordRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[8]
+	mi := &file_samebits_wire_arm_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -671,7 +747,7 @@ func (x *RecordRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordRequest.ProtoReflect.Descriptor instead.
 func (*RecordRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{8}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RecordRequest) GetInputs() *Bank {
@@ -692,7 +768,7 @@ type RecordReply struct {
 
 func (x *RecordReply) Reset() {
 	*x = RecordReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[9]
+	mi := &file_samebits_wire_arm_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +780,7 @@ func (x *RecordReply) String() string {
 func (*RecordReply) ProtoMessage() {}
 
 func (x *RecordReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[9]
+	mi := &file_samebits_wire_arm_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +793,7 @@ func (x *RecordReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordReply.ProtoReflect.Descriptor instead.
 func (*RecordReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{9}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RecordReply) GetRecordingLength() uint64 {
@@ -751,7 +827,7 @@ type ExportRequest struct {
 
 func (x *ExportRequest) Reset() {
 	*x = ExportRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[10]
+	mi := &file_samebits_wire_arm_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -763,7 +839,7 @@ func (x *ExportRequest) String() string {
 func (*ExportRequest) ProtoMessage() {}
 
 func (x *ExportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[10]
+	mi := &file_samebits_wire_arm_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -776,7 +852,7 @@ func (x *ExportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportRequest.ProtoReflect.Descriptor instead.
 func (*ExportRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{10}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ExportRequest) GetWhat() ExportRequest_What {
@@ -801,7 +877,7 @@ type ExportReply struct {
 
 func (x *ExportReply) Reset() {
 	*x = ExportReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[11]
+	mi := &file_samebits_wire_arm_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -813,7 +889,7 @@ func (x *ExportReply) String() string {
 func (*ExportReply) ProtoMessage() {}
 
 func (x *ExportReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[11]
+	mi := &file_samebits_wire_arm_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -826,7 +902,7 @@ func (x *ExportReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportReply.ProtoReflect.Descriptor instead.
 func (*ExportReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{11}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{12}
 }
 
 type LoadRequest struct {
@@ -843,7 +919,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[12]
+	mi := &file_samebits_wire_arm_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +931,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[12]
+	mi := &file_samebits_wire_arm_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +944,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{12}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LoadRequest) GetRecording() *Region {
@@ -927,7 +1003,7 @@ type LoadReply struct {
 
 func (x *LoadReply) Reset() {
 	*x = LoadReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[13]
+	mi := &file_samebits_wire_arm_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1015,7 @@ func (x *LoadReply) String() string {
 func (*LoadReply) ProtoMessage() {}
 
 func (x *LoadReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[13]
+	mi := &file_samebits_wire_arm_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1028,7 @@ func (x *LoadReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReply.ProtoReflect.Descriptor instead.
 func (*LoadReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{13}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LoadReply) GetInputs() []*TensorSpec {
@@ -1007,7 +1083,7 @@ type Bank struct {
 
 func (x *Bank) Reset() {
 	*x = Bank{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[14]
+	mi := &file_samebits_wire_arm_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +1095,7 @@ func (x *Bank) String() string {
 func (*Bank) ProtoMessage() {}
 
 func (x *Bank) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[14]
+	mi := &file_samebits_wire_arm_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +1108,7 @@ func (x *Bank) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bank.ProtoReflect.Descriptor instead.
 func (*Bank) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{14}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Bank) GetTensors() []*PlacedTensor {
@@ -1052,7 +1128,7 @@ type PlacedTensor struct {
 
 func (x *PlacedTensor) Reset() {
 	*x = PlacedTensor{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[15]
+	mi := &file_samebits_wire_arm_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1140,7 @@ func (x *PlacedTensor) String() string {
 func (*PlacedTensor) ProtoMessage() {}
 
 func (x *PlacedTensor) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[15]
+	mi := &file_samebits_wire_arm_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1153,7 @@ func (x *PlacedTensor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacedTensor.ProtoReflect.Descriptor instead.
 func (*PlacedTensor) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{15}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PlacedTensor) GetSpec() *TensorSpec {
@@ -1105,7 +1181,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[16]
+	mi := &file_samebits_wire_arm_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1193,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[16]
+	mi := &file_samebits_wire_arm_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1206,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{16}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PrepareRequest) GetInputs() []*Bank {
@@ -1165,7 +1241,7 @@ type PrepareReply struct {
 
 func (x *PrepareReply) Reset() {
 	*x = PrepareReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[17]
+	mi := &file_samebits_wire_arm_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1253,7 @@ func (x *PrepareReply) String() string {
 func (*PrepareReply) ProtoMessage() {}
 
 func (x *PrepareReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[17]
+	mi := &file_samebits_wire_arm_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1266,7 @@ func (x *PrepareReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareReply.ProtoReflect.Descriptor instead.
 func (*PrepareReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{17}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PrepareReply) GetCaptured() bool {
@@ -1224,7 +1300,7 @@ type DisturbRequest struct {
 
 func (x *DisturbRequest) Reset() {
 	*x = DisturbRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[18]
+	mi := &file_samebits_wire_arm_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1236,7 +1312,7 @@ func (x *DisturbRequest) String() string {
 func (*DisturbRequest) ProtoMessage() {}
 
 func (x *DisturbRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[18]
+	mi := &file_samebits_wire_arm_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1249,7 +1325,7 @@ func (x *DisturbRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisturbRequest.ProtoReflect.Descriptor instead.
 func (*DisturbRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{18}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DisturbRequest) GetPoisonOutputs() bool {
@@ -1274,7 +1350,7 @@ type DisturbReply struct {
 
 func (x *DisturbReply) Reset() {
 	*x = DisturbReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[19]
+	mi := &file_samebits_wire_arm_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1362,7 @@ func (x *DisturbReply) String() string {
 func (*DisturbReply) ProtoMessage() {}
 
 func (x *DisturbReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[19]
+	mi := &file_samebits_wire_arm_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1375,7 @@ func (x *DisturbReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisturbReply.ProtoReflect.Descriptor instead.
 func (*DisturbReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{19}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{20}
 }
 
 type TraceRequest struct {
@@ -1316,7 +1392,7 @@ type TraceRequest struct {
 
 func (x *TraceRequest) Reset() {
 	*x = TraceRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[20]
+	mi := &file_samebits_wire_arm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1404,7 @@ func (x *TraceRequest) String() string {
 func (*TraceRequest) ProtoMessage() {}
 
 func (x *TraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[20]
+	mi := &file_samebits_wire_arm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1417,7 @@ func (x *TraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceRequest.ProtoReflect.Descriptor instead.
 func (*TraceRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{20}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TraceRequest) GetInputBank() uint32 {
@@ -1389,7 +1465,7 @@ type TraceReply struct {
 
 func (x *TraceReply) Reset() {
 	*x = TraceReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[21]
+	mi := &file_samebits_wire_arm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1401,7 +1477,7 @@ func (x *TraceReply) String() string {
 func (*TraceReply) ProtoMessage() {}
 
 func (x *TraceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[21]
+	mi := &file_samebits_wire_arm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1414,7 +1490,7 @@ func (x *TraceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceReply.ProtoReflect.Descriptor instead.
 func (*TraceReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{21}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TraceReply) GetOperations() []*OperationTrace {
@@ -1441,7 +1517,7 @@ type OperationTrace struct {
 
 func (x *OperationTrace) Reset() {
 	*x = OperationTrace{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[22]
+	mi := &file_samebits_wire_arm_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1529,7 @@ func (x *OperationTrace) String() string {
 func (*OperationTrace) ProtoMessage() {}
 
 func (x *OperationTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[22]
+	mi := &file_samebits_wire_arm_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1542,7 @@ func (x *OperationTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationTrace.ProtoReflect.Descriptor instead.
 func (*OperationTrace) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{22}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *OperationTrace) GetOperation() uint32 {
@@ -1494,7 +1570,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[23]
+	mi := &file_samebits_wire_arm_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1582,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[23]
+	mi := &file_samebits_wire_arm_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1595,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{23}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *MeasureRequest) GetInputBank() uint32 {
@@ -1552,7 +1628,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[24]
+	mi := &file_samebits_wire_arm_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1640,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[24]
+	mi := &file_samebits_wire_arm_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1653,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{24}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *MeasureReply) GetMilliseconds() []float64 {
@@ -1595,7 +1671,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[25]
+	mi := &file_samebits_wire_arm_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1683,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[25]
+	mi := &file_samebits_wire_arm_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1696,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{25}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{26}
 }
 
 type StatsReply struct {
@@ -1639,7 +1715,7 @@ type StatsReply struct {
 
 func (x *StatsReply) Reset() {
 	*x = StatsReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[26]
+	mi := &file_samebits_wire_arm_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1727,7 @@ func (x *StatsReply) String() string {
 func (*StatsReply) ProtoMessage() {}
 
 func (x *StatsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[26]
+	mi := &file_samebits_wire_arm_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1740,7 @@ func (x *StatsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReply.ProtoReflect.Descriptor instead.
 func (*StatsReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{26}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StatsReply) GetCaptures() uint64 {
@@ -1733,7 +1809,7 @@ type Problems struct {
 
 func (x *Problems) Reset() {
 	*x = Problems{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[27]
+	mi := &file_samebits_wire_arm_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +1821,7 @@ func (x *Problems) String() string {
 func (*Problems) ProtoMessage() {}
 
 func (x *Problems) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[27]
+	mi := &file_samebits_wire_arm_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +1834,7 @@ func (x *Problems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problems.ProtoReflect.Descriptor instead.
 func (*Problems) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{27}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Problems) GetProblems() []*Problem {
@@ -1780,7 +1856,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[28]
+	mi := &file_samebits_wire_arm_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1868,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[28]
+	mi := &file_samebits_wire_arm_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1881,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{28}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Problem) GetReason() string {
@@ -1871,7 +1947,7 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	" \x01(\x03R\x05imgsz\x12\x14\n" +
 	"\x05batch\x18\v \x01(\x03R\x05batch\x12\x12\n" +
 	"\x04mode\x18\f \x01(\tR\x04mode\x12%\n" +
-	"\x0econstruct_only\x18\r \x01(\bR\rconstructOnly\"\x82\x02\n" +
+	"\x0econstruct_only\x18\r \x01(\bR\rconstructOnly\"\xdc\x02\n" +
 	"\n" +
 	"BuildReply\x12/\n" +
 	"\x06inputs\x18\x01 \x03(\v2\x17.samebits.v1.TensorSpecR\x06inputs\x12%\n" +
@@ -1880,7 +1956,14 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\x04size\x18\x04 \x01(\tR\x04size\x12\x14\n" +
 	"\x05imgsz\x18\x05 \x01(\x03R\x05imgsz\x121\n" +
 	"\aoutputs\x18\x06 \x03(\v2\x17.samebits.v1.TensorSpecR\aoutputs\x12+\n" +
-	"\x11checkpoint_length\x18\a \x01(\x04R\x10checkpointLength\"`\n" +
+	"\x11checkpoint_length\x18\a \x01(\x04R\x10checkpointLength\x12\x18\n" +
+	"\asegment\x18\b \x01(\tR\asegment\x12\x12\n" +
+	"\x04rest\x18\t \x01(\bR\x04rest\x12*\n" +
+	"\x06others\x18\n" +
+	" \x03(\v2\x12.samebits.v1.OtherR\x06others\"5\n" +
+	"\x05Other\x12\x16\n" +
+	"\x06family\x18\x01 \x01(\tR\x06family\x12\x14\n" +
+	"\x05imgsz\x18\x02 \x01(\x03R\x05imgsz\"`\n" +
 	"\n" +
 	"TensorSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
@@ -2009,7 +2092,7 @@ func file_samebits_wire_arm_proto_rawDescGZIP() []byte {
 }
 
 var file_samebits_wire_arm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samebits_wire_arm_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_samebits_wire_arm_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_samebits_wire_arm_proto_goTypes = []any{
 	(ExportRequest_What)(0), // 0: samebits.v1.ExportRequest.What
 	(*Region)(nil),          // 1: samebits.v1.Region
@@ -2019,83 +2102,85 @@ var file_samebits_wire_arm_proto_goTypes = []any{
 	(*AttachReply)(nil),     // 5: samebits.v1.AttachReply
 	(*BuildRequest)(nil),    // 6: samebits.v1.BuildRequest
 	(*BuildReply)(nil),      // 7: samebits.v1.BuildReply
-	(*TensorSpec)(nil),      // 8: samebits.v1.TensorSpec
-	(*RecordRequest)(nil),   // 9: samebits.v1.RecordRequest
-	(*RecordReply)(nil),     // 10: samebits.v1.RecordReply
-	(*ExportRequest)(nil),   // 11: samebits.v1.ExportRequest
-	(*ExportReply)(nil),     // 12: samebits.v1.ExportReply
-	(*LoadRequest)(nil),     // 13: samebits.v1.LoadRequest
-	(*LoadReply)(nil),       // 14: samebits.v1.LoadReply
-	(*Bank)(nil),            // 15: samebits.v1.Bank
-	(*PlacedTensor)(nil),    // 16: samebits.v1.PlacedTensor
-	(*PrepareRequest)(nil),  // 17: samebits.v1.PrepareRequest
-	(*PrepareReply)(nil),    // 18: samebits.v1.PrepareReply
-	(*DisturbRequest)(nil),  // 19: samebits.v1.DisturbRequest
-	(*DisturbReply)(nil),    // 20: samebits.v1.DisturbReply
-	(*TraceRequest)(nil),    // 21: samebits.v1.TraceRequest
-	(*TraceReply)(nil),      // 22: samebits.v1.TraceReply
-	(*OperationTrace)(nil),  // 23: samebits.v1.OperationTrace
-	(*MeasureRequest)(nil),  // 24: samebits.v1.MeasureRequest
-	(*MeasureReply)(nil),    // 25: samebits.v1.MeasureReply
-	(*StatsRequest)(nil),    // 26: samebits.v1.StatsRequest
-	(*StatsReply)(nil),      // 27: samebits.v1.StatsReply
-	(*Problems)(nil),        // 28: samebits.v1.Problems
-	(*Problem)(nil),         // 29: samebits.v1.Problem
-	(*Setting)(nil),         // 30: samebits.v1.Setting
-	(DType)(0),              // 31: samebits.v1.DType
+	(*Other)(nil),           // 8: samebits.v1.Other
+	(*TensorSpec)(nil),      // 9: samebits.v1.TensorSpec
+	(*RecordRequest)(nil),   // 10: samebits.v1.RecordRequest
+	(*RecordReply)(nil),     // 11: samebits.v1.RecordReply
+	(*ExportRequest)(nil),   // 12: samebits.v1.ExportRequest
+	(*ExportReply)(nil),     // 13: samebits.v1.ExportReply
+	(*LoadRequest)(nil),     // 14: samebits.v1.LoadRequest
+	(*LoadReply)(nil),       // 15: samebits.v1.LoadReply
+	(*Bank)(nil),            // 16: samebits.v1.Bank
+	(*PlacedTensor)(nil),    // 17: samebits.v1.PlacedTensor
+	(*PrepareRequest)(nil),  // 18: samebits.v1.PrepareRequest
+	(*PrepareReply)(nil),    // 19: samebits.v1.PrepareReply
+	(*DisturbRequest)(nil),  // 20: samebits.v1.DisturbRequest
+	(*DisturbReply)(nil),    // 21: samebits.v1.DisturbReply
+	(*TraceRequest)(nil),    // 22: samebits.v1.TraceRequest
+	(*TraceReply)(nil),      // 23: samebits.v1.TraceReply
+	(*OperationTrace)(nil),  // 24: samebits.v1.OperationTrace
+	(*MeasureRequest)(nil),  // 25: samebits.v1.MeasureRequest
+	(*MeasureReply)(nil),    // 26: samebits.v1.MeasureReply
+	(*StatsRequest)(nil),    // 27: samebits.v1.StatsRequest
+	(*StatsReply)(nil),      // 28: samebits.v1.StatsReply
+	(*Problems)(nil),        // 29: samebits.v1.Problems
+	(*Problem)(nil),         // 30: samebits.v1.Problem
+	(*Setting)(nil),         // 31: samebits.v1.Setting
+	(DType)(0),              // 32: samebits.v1.DType
 }
 var file_samebits_wire_arm_proto_depIdxs = []int32{
-	30, // 0: samebits.v1.DescribeReply.environment:type_name -> samebits.v1.Setting
+	31, // 0: samebits.v1.DescribeReply.environment:type_name -> samebits.v1.Setting
 	1,  // 1: samebits.v1.AttachRequest.region:type_name -> samebits.v1.Region
-	8,  // 2: samebits.v1.BuildReply.inputs:type_name -> samebits.v1.TensorSpec
-	8,  // 3: samebits.v1.BuildReply.outputs:type_name -> samebits.v1.TensorSpec
-	31, // 4: samebits.v1.TensorSpec.dtype:type_name -> samebits.v1.DType
-	15, // 5: samebits.v1.RecordRequest.inputs:type_name -> samebits.v1.Bank
-	8,  // 6: samebits.v1.RecordReply.outputs:type_name -> samebits.v1.TensorSpec
-	0,  // 7: samebits.v1.ExportRequest.what:type_name -> samebits.v1.ExportRequest.What
-	1,  // 8: samebits.v1.ExportRequest.region:type_name -> samebits.v1.Region
-	1,  // 9: samebits.v1.LoadRequest.recording:type_name -> samebits.v1.Region
-	1,  // 10: samebits.v1.LoadRequest.weights:type_name -> samebits.v1.Region
-	30, // 11: samebits.v1.LoadRequest.options:type_name -> samebits.v1.Setting
-	1,  // 12: samebits.v1.LoadRequest.checkpoint:type_name -> samebits.v1.Region
-	8,  // 13: samebits.v1.LoadReply.inputs:type_name -> samebits.v1.TensorSpec
-	8,  // 14: samebits.v1.LoadReply.outputs:type_name -> samebits.v1.TensorSpec
-	16, // 15: samebits.v1.Bank.tensors:type_name -> samebits.v1.PlacedTensor
-	8,  // 16: samebits.v1.PlacedTensor.spec:type_name -> samebits.v1.TensorSpec
-	1,  // 17: samebits.v1.PlacedTensor.region:type_name -> samebits.v1.Region
-	15, // 18: samebits.v1.PrepareRequest.inputs:type_name -> samebits.v1.Bank
-	15, // 19: samebits.v1.PrepareRequest.outputs:type_name -> samebits.v1.Bank
-	1,  // 20: samebits.v1.TraceRequest.region:type_name -> samebits.v1.Region
-	23, // 21: samebits.v1.TraceReply.operations:type_name -> samebits.v1.OperationTrace
-	8,  // 22: samebits.v1.TraceReply.wanted:type_name -> samebits.v1.TensorSpec
-	29, // 23: samebits.v1.Problems.problems:type_name -> samebits.v1.Problem
-	2,  // 24: samebits.v1.Arm.Describe:input_type -> samebits.v1.DescribeRequest
-	4,  // 25: samebits.v1.Arm.Attach:input_type -> samebits.v1.AttachRequest
-	6,  // 26: samebits.v1.Arm.Build:input_type -> samebits.v1.BuildRequest
-	9,  // 27: samebits.v1.Arm.Record:input_type -> samebits.v1.RecordRequest
-	11, // 28: samebits.v1.Arm.Export:input_type -> samebits.v1.ExportRequest
-	13, // 29: samebits.v1.Arm.Load:input_type -> samebits.v1.LoadRequest
-	17, // 30: samebits.v1.Arm.Prepare:input_type -> samebits.v1.PrepareRequest
-	19, // 31: samebits.v1.Arm.Disturb:input_type -> samebits.v1.DisturbRequest
-	21, // 32: samebits.v1.Arm.Trace:input_type -> samebits.v1.TraceRequest
-	24, // 33: samebits.v1.Arm.Measure:input_type -> samebits.v1.MeasureRequest
-	26, // 34: samebits.v1.Arm.Stats:input_type -> samebits.v1.StatsRequest
-	3,  // 35: samebits.v1.Arm.Describe:output_type -> samebits.v1.DescribeReply
-	5,  // 36: samebits.v1.Arm.Attach:output_type -> samebits.v1.AttachReply
-	7,  // 37: samebits.v1.Arm.Build:output_type -> samebits.v1.BuildReply
-	10, // 38: samebits.v1.Arm.Record:output_type -> samebits.v1.RecordReply
-	12, // 39: samebits.v1.Arm.Export:output_type -> samebits.v1.ExportReply
-	14, // 40: samebits.v1.Arm.Load:output_type -> samebits.v1.LoadReply
-	18, // 41: samebits.v1.Arm.Prepare:output_type -> samebits.v1.PrepareReply
-	20, // 42: samebits.v1.Arm.Disturb:output_type -> samebits.v1.DisturbReply
-	22, // 43: samebits.v1.Arm.Trace:output_type -> samebits.v1.TraceReply
-	25, // 44: samebits.v1.Arm.Measure:output_type -> samebits.v1.MeasureReply
-	27, // 45: samebits.v1.Arm.Stats:output_type -> samebits.v1.StatsReply
-	35, // [35:46] is the sub-list for method output_type
-	24, // [24:35] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	9,  // 2: samebits.v1.BuildReply.inputs:type_name -> samebits.v1.TensorSpec
+	9,  // 3: samebits.v1.BuildReply.outputs:type_name -> samebits.v1.TensorSpec
+	8,  // 4: samebits.v1.BuildReply.others:type_name -> samebits.v1.Other
+	32, // 5: samebits.v1.TensorSpec.dtype:type_name -> samebits.v1.DType
+	16, // 6: samebits.v1.RecordRequest.inputs:type_name -> samebits.v1.Bank
+	9,  // 7: samebits.v1.RecordReply.outputs:type_name -> samebits.v1.TensorSpec
+	0,  // 8: samebits.v1.ExportRequest.what:type_name -> samebits.v1.ExportRequest.What
+	1,  // 9: samebits.v1.ExportRequest.region:type_name -> samebits.v1.Region
+	1,  // 10: samebits.v1.LoadRequest.recording:type_name -> samebits.v1.Region
+	1,  // 11: samebits.v1.LoadRequest.weights:type_name -> samebits.v1.Region
+	31, // 12: samebits.v1.LoadRequest.options:type_name -> samebits.v1.Setting
+	1,  // 13: samebits.v1.LoadRequest.checkpoint:type_name -> samebits.v1.Region
+	9,  // 14: samebits.v1.LoadReply.inputs:type_name -> samebits.v1.TensorSpec
+	9,  // 15: samebits.v1.LoadReply.outputs:type_name -> samebits.v1.TensorSpec
+	17, // 16: samebits.v1.Bank.tensors:type_name -> samebits.v1.PlacedTensor
+	9,  // 17: samebits.v1.PlacedTensor.spec:type_name -> samebits.v1.TensorSpec
+	1,  // 18: samebits.v1.PlacedTensor.region:type_name -> samebits.v1.Region
+	16, // 19: samebits.v1.PrepareRequest.inputs:type_name -> samebits.v1.Bank
+	16, // 20: samebits.v1.PrepareRequest.outputs:type_name -> samebits.v1.Bank
+	1,  // 21: samebits.v1.TraceRequest.region:type_name -> samebits.v1.Region
+	24, // 22: samebits.v1.TraceReply.operations:type_name -> samebits.v1.OperationTrace
+	9,  // 23: samebits.v1.TraceReply.wanted:type_name -> samebits.v1.TensorSpec
+	30, // 24: samebits.v1.Problems.problems:type_name -> samebits.v1.Problem
+	2,  // 25: samebits.v1.Arm.Describe:input_type -> samebits.v1.DescribeRequest
+	4,  // 26: samebits.v1.Arm.Attach:input_type -> samebits.v1.AttachRequest
+	6,  // 27: samebits.v1.Arm.Build:input_type -> samebits.v1.BuildRequest
+	10, // 28: samebits.v1.Arm.Record:input_type -> samebits.v1.RecordRequest
+	12, // 29: samebits.v1.Arm.Export:input_type -> samebits.v1.ExportRequest
+	14, // 30: samebits.v1.Arm.Load:input_type -> samebits.v1.LoadRequest
+	18, // 31: samebits.v1.Arm.Prepare:input_type -> samebits.v1.PrepareRequest
+	20, // 32: samebits.v1.Arm.Disturb:input_type -> samebits.v1.DisturbRequest
+	22, // 33: samebits.v1.Arm.Trace:input_type -> samebits.v1.TraceRequest
+	25, // 34: samebits.v1.Arm.Measure:input_type -> samebits.v1.MeasureRequest
+	27, // 35: samebits.v1.Arm.Stats:input_type -> samebits.v1.StatsRequest
+	3,  // 36: samebits.v1.Arm.Describe:output_type -> samebits.v1.DescribeReply
+	5,  // 37: samebits.v1.Arm.Attach:output_type -> samebits.v1.AttachReply
+	7,  // 38: samebits.v1.Arm.Build:output_type -> samebits.v1.BuildReply
+	11, // 39: samebits.v1.Arm.Record:output_type -> samebits.v1.RecordReply
+	13, // 40: samebits.v1.Arm.Export:output_type -> samebits.v1.ExportReply
+	15, // 41: samebits.v1.Arm.Load:output_type -> samebits.v1.LoadReply
+	19, // 42: samebits.v1.Arm.Prepare:output_type -> samebits.v1.PrepareReply
+	21, // 43: samebits.v1.Arm.Disturb:output_type -> samebits.v1.DisturbReply
+	23, // 44: samebits.v1.Arm.Trace:output_type -> samebits.v1.TraceReply
+	26, // 45: samebits.v1.Arm.Measure:output_type -> samebits.v1.MeasureReply
+	28, // 46: samebits.v1.Arm.Stats:output_type -> samebits.v1.StatsReply
+	36, // [36:47] is the sub-list for method output_type
+	25, // [25:36] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_samebits_wire_arm_proto_init() }
@@ -2110,7 +2195,7 @@ func file_samebits_wire_arm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samebits_wire_arm_proto_rawDesc), len(file_samebits_wire_arm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

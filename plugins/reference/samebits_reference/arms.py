@@ -14,6 +14,7 @@ from samebits_reference.exhaustion import churn, serving
 from samebits_reference.families import Order
 from samebits_reference.predict_session import PredictSession
 from samebits_reference.recording_session import RecordingSession
+from samebits_reference.seam_session import RestSession, WholeSession
 from samebits_reference.session import FamilySession, Session
 from samebits_reference.train_session import TrainSession
 from samebits_reference.watchers import Tracer
@@ -24,11 +25,16 @@ from samebits_wire.problems import Kind, Problem, ProblemError
 from samebits_wire.recording_pb2 import Setting
 
 EAGER, GRAPH, DOUBLE = "reference-eager", "reference-graph", "reference-fp64"
-ARMS = (EAGER, GRAPH, DOUBLE)
+WHOLE, REST = "reference-whole", "reference-rest"
+ARMS = (EAGER, GRAPH, DOUBLE, WHOLE, REST)
 _MODES: Mapping[str, Callable[[str, profile.Profile, families.Built], FamilySession]] = {
     "": PredictSession,
     "predict": PredictSession,
     "train": TrainSession,
+}
+_SEAM_ARMS: Mapping[str, Callable[[str, profile.Profile, families.Built], FamilySession]] = {
+    WHOLE: WholeSession,
+    REST: RestSession,
 }
 
 
@@ -59,6 +65,11 @@ class ReferenceArm(Arm):
         if mode is None:
             problem = Problem("UNKNOWN_MODE", f"this plugin does not {request.mode}", "mode", "known: predict, train")
             raise ProblemError(problem, Kind.UNIMPLEMENTED)
+        if request.arm in _SEAM_ARMS:
+            if request.mode == "train":
+                problem = Problem("UNKNOWN_ARM", f"{request.arm} does not train", "arm", f"take {EAGER} or {GRAPH}")
+                raise ProblemError(problem, Kind.UNIMPLEMENTED)
+            mode = _SEAM_ARMS[request.arm]
         chosen = profile.find(request.profile)
         constructed = self._constructed
         self._drop()
@@ -90,6 +101,9 @@ class ReferenceArm(Arm):
             imgsz=built.order.imgsz,
             outputs=_messages(session.every_output),
             checkpoint_length=session.checkpoint_length,
+            segment=built.cell.segment,
+            rest=built.has_rest,
+            others=[wire.Other(family=family, imgsz=imgsz) for family, imgsz in built.cell.others],
         )
 
     @serving

@@ -46,7 +46,7 @@ def sizes(model_class: Any, cell: Cell) -> dict[str, int]:
             return dict(getattr(model_class, "TASK_INPUT_SIZES", {}).get(cell.task) or model_class.INPUT_SIZES)
 
 
-def construct(model_class: Any, cell: Cell, size: str, seed: int) -> Any:
+def construct(model_class: Any, cell: Cell, size: str, batch: int, seed: int) -> Any:
     """Construct a family with seeded weights."""
     seed_generators(seed)
     common = {"size": size, "task": cell.task, "device": "cpu"}
@@ -62,7 +62,7 @@ def construct(model_class: Any, cell: Cell, size: str, seed: int) -> Any:
                 season.season(module, cell.package, seed)  # before the text embeddings are cached
                 return model_class(model_path=module.state_dict(), **common)
             case kind if kind in _OWN:
-                return _OWN[kind](model_class, size, cell.variant)
+                return _OWN[kind](model_class, size, cell.variant, batch)
             case _:
                 return model_class(model_path=None, **common)
     except ImportError as error:

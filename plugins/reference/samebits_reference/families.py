@@ -152,7 +152,7 @@ def construct(asked: Order) -> Constructed:
         raise ProblemError(problems)
 
     order = dataclasses.replace(asked, size=size, task=cell.task, imgsz=imgsz, device=str(device))
-    family = builders.construct(model_class, cell, size, order.seed)
+    family = builders.construct(model_class, cell, size, order.batch, order.seed)
     module: torch.nn.Module = family.model.eval()
     seasoning = season.FRESH if order.fresh_weights else season.season(module, cell.package, order.seed)
     return Constructed(asked, cell, order, family, seasoning)

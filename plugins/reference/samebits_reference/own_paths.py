@@ -29,7 +29,7 @@ _SAM_SIZES: dict[str, tuple[int, int, int, list[int]]] = {
 SAM_IMAGES = dict.fromkeys(_SAM_SIZES, 1024) | {"tiny": 256}
 
 
-def sam(model_class: Any, size: str, _variant: str) -> Any:
+def sam(model_class: Any, size: str, _variant: str, _batch: int) -> Any:
     """Construct SAM by its configuration, with no snapshot of weights."""
     from transformers import SamConfig, SamModel
 
@@ -119,7 +119,7 @@ def check_packing(grids: Sequence[Sequence[int]], patches: int) -> None:
         raise ProblemError(Problem("BAD_PACKING", what, "inputs/grids", detail))
 
 
-def tower(model_class: Any, size: str, variant: str) -> Tower:
+def tower(model_class: Any, size: str, variant: str, batch: int) -> Tower:
     """Construct the tower as LibreYOLO does: learned positions, patches by a linear layer, the last block left out."""
     from libreyolo.models.sensenova.modeling.siglip_navit import SiglipVisionConfig
 
@@ -130,7 +130,7 @@ def tower(model_class: Any, size: str, variant: str) -> Tower:
     embeddings.convert_conv2d_to_linear(config)
     for layer in model.vision_model.encoder.layers:
         layer.self_attn.out_proj.register_forward_pre_hook(_back_from_bfloat16)
-    return Tower(model, PACKINGS[variant])
+    return Tower(model, PACKINGS[variant] * batch)
 
 
 def _back_from_bfloat16(linear: nn.Module, args: tuple[torch.Tensor]) -> tuple[torch.Tensor] | None:
@@ -192,7 +192,7 @@ def _first_batches(recogniser: nn.Module) -> Callable[[torch.Tensor], torch.Tens
 # L2CS: a face detector on the host, then a network on what it cut out.
 
 
-def faces(model_class: Any, size: str, _variant: str) -> Any:
+def faces(model_class: Any, size: str, _variant: str, _batch: int) -> Any:
     """Construct a gaze estimator, with a detector of our own in the place of one that would have to be downloaded."""
     wrapper = model_class(model_path=None, size=size, device="cpu", face_detector=_bright_quarters)
     wrapper._forward = lambda images: [_gaze(wrapper, image) for image in images]

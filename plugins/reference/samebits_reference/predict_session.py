@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
 
-from samebits_reference import banks, graphs, recorder, weights
+from samebits_reference import banks, cells, graphs, recorder, weights
 from samebits_reference.banks import Spec
 from samebits_reference.families import Built, flatten
 from samebits_reference.observe import Observer
@@ -17,33 +18,67 @@ from samebits_wire import arm_pb2 as wire
 from samebits_wire.memory import Memory
 from samebits_wire.problems import Problem, ProblemError
 
+# The sizes of all inputs, and what the keys hold: a graph of one situation is wrong in every other.
+Signature = tuple[tuple[tuple[int, ...], ...], tuple[tuple[str, str], ...]]
+
+
+@dataclasses.dataclass
+class Situation:
+    """Static inputs of one signature, and the graph of the step on them if one was captured."""
+
+    statics: list[torch.Tensor]
+    keys: dict[str, torch.Tensor]
+    outputs: list[Spec]
+    graph: graphs.Graph | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class InputBank:
+    """Places in shared memory of one step's inputs. What lies there may change from step to step."""
+
+    inputs: list[torch.Tensor]
+    keys: dict[str, torch.Tensor]
+
+    @property
+    def signature(self) -> Signature:
+        """Say which graph holds for what lies there now."""
+        sizes = tuple(tuple(tensor.shape) for tensor in self.inputs)
+        return sizes, tuple((name, f"{list(key.shape)} {key.tolist()}") for name, key in self.keys.items())
+
 
 class PredictSession(FamilySession):
-    """A family that predicts."""
+    """A family that predicts. A bank may hold images of another size than the first, or another content of the keys."""
 
     def __init__(self, arm: str, chosen: Profile, built: Built) -> None:
         """Run a family twice: families cache constants on first use, and the second run is what every later one is."""
         super().__init__(arm, chosen, built)
-        self.images = torch.zeros(built.input_sizes, device=built.device)  # the static input
-        self.inputs = [Spec.of("images", self.images)]
-        self.graph: graphs.Graph | None = None
-        self._input_banks: list[list[torch.Tensor]] = []
-        self._output_banks: list[list[torch.Tensor]] = []
+        self.inputs = self.specs()
+        self._situations: dict[Signature, Situation] = {}
+        self._graphs = False  # steps are replays
+        self._input_banks: list[InputBank] = []
+        self._output_banks: list[tuple[list[Spec], list[torch.Tensor]]] = []
         self._outputs: list[tuple[str, torch.Tensor]] = []
         reader = Reader(built.module)
-
-        def twice() -> Any:
-            built.step(self.images)
-            with reader:
-                return built.step(self.images)
-
-        self.outputs = [Spec.of(name, tensor) for name, tensor in flatten(first_run(built, twice))]
+        self._at = self._learn(InputBank(self._statics(self.inputs), dict(built.keys)), reader)
+        self.outputs = self._at.outputs
         self.required, self.operations = reader.read, reader.count
 
+    # What a subclass may do otherwise.
+
+    def specs(self) -> list[Spec]:
+        """Give the inputs of a step, images first."""
+        return [Spec("images", torch.float32, self.built.input_sizes)]
+
+    def step(self, statics: list[torch.Tensor]) -> Any:
+        """Run one step eagerly."""
+        return self.built.step(statics[0])
+
+    # The steps of a session.
+
     def record(self, memory: Memory, bank: wire.Bank, named: recorder.Named) -> recorder.Taken:
-        """Record one eager step."""
-        self._read(banks.place(memory, bank, self.inputs, "inputs"))
-        return recorder.record(self.built, self.images, named)
+        """Record one eager step of what was built."""
+        self._give(self._place(memory, bank, "inputs", others=False))
+        return recorder.record(self.built, self._at.statics[0], named)
 
     def load(self, weights_file: bytes, checkpoint: bytes) -> None:
         """Take weights."""
@@ -52,62 +87,143 @@ class PredictSession(FamilySession):
         self.built.load(weights.decode(weights_file), self.required)
 
     def prepare(self, memory: Memory, request: wire.PrepareRequest) -> None:
-        """Resolve the banks, and capture."""
-        self._input_banks = [
-            banks.place(memory, bank, self.inputs, f"inputs[{index}]") for index, bank in enumerate(request.inputs)
-        ]
-        self._output_banks = [
-            banks.place(memory, bank, self.outputs, f"outputs[{index}]") for index, bank in enumerate(request.outputs)
-        ]
+        """Resolve the banks, and capture a graph for each signature among them."""
         self.release()
+        self._input_banks = [
+            self._place(memory, bank, f"inputs[{index}]", others=True) for index, bank in enumerate(request.inputs)
+        ]
+        named = [self._find(bank) for bank in self._input_banks]
+        self._output_banks = [
+            self._place_outputs(memory, bank, f"outputs[{index}]") for index, bank in enumerate(request.outputs)
+        ]
+        self._graphs = request.cuda_graph
         if request.cuda_graph:
             self.profile.verify()
-            self.graph = graphs.Graph(lambda: self.built.step(self.images))
+            for situation in named or [self._at]:
+                if situation.graph is None:
+                    self._enter(situation)
+                    situation.graph = graphs.Graph(lambda at=situation: self.step(at.statics))  # type: ignore[misc]
 
     def give(self, input_bank: int) -> None:
         """Copy the images to the device."""
-        self._read(self._input_banks[input_bank])
+        self._give(self._input_banks[input_bank])
 
     def run(self) -> None:
         """Run one step and keep its outputs for `take`."""
-        if self.graph is not None:
-            self.graph.replay()
+        graph = self._at.graph
+        if graph is not None:
+            graph.replay()
             self.stats.replays += 1
-            self.stats.launches += self.graph.nodes
-            self._outputs = self.graph.outputs
-        else:
-            self._outputs = list(flatten(self.built.step(self.images)))
-            self.stats.eager_steps += 1
-            self.stats.launches += self.operations
+            self.stats.launches += graph.nodes
+            self._outputs = graph.outputs
+            return
+        if self._graphs:
+            self.stats.fallbacks += 1
+            self.stats.fallback_reason = "there is no graph of these sizes and keys"
+        self._outputs = list(flatten(self.step(self._at.statics)))
+        self.stats.eager_steps += 1
+        self.stats.launches += self.operations
 
     def take(self, output_bank: int) -> None:
         """Copy the outputs out."""
         outputs, self._outputs = self._outputs, []
-        if [Spec.of(name, tensor) for name, tensor in outputs] != self.outputs:
+        specs, places = self._output_banks[output_bank]
+        given = [Spec.of(name, tensor) for name, tensor in outputs]
+        if given != self._at.outputs:
             raise ProblemError(Problem("OUTPUTS_CHANGED", "this step gave other outputs than the first", "outputs"))
-        for (_, tensor), target in zip(outputs, self._output_banks[output_bank], strict=True):
+        if given != specs:
+            problem = Problem("WRONG_SHAPE", "these inputs give outputs of other sizes than the bank's", "output_bank")
+            raise ProblemError(problem)
+        for (_, tensor), target in zip(outputs, places, strict=True):
             target.copy_(tensor)
 
     def watch(self, watcher: Observer) -> None:
         """Run one eager step that a watcher sees."""
         with watcher:
-            self.built.step(self.images)
+            self.step(self._at.statics)
 
     def captured(self) -> list[graphs.Graph]:
-        """Give the one graph there may be."""
-        return [self.graph] if self.graph is not None else []
+        """Give the graphs there are."""
+        return [situation.graph for situation in self._situations.values() if situation.graph is not None]
 
     def poison(self) -> None:
-        """Write NaN bytes over the outputs of the graph."""
-        if self.graph is not None:
-            self.graph.poison([self.images])
+        """Write NaN bytes over the outputs of the graphs."""
+        for situation in self._situations.values():
+            if situation.graph is not None:
+                situation.graph.poison(situation.statics)
 
     def release(self) -> None:
-        """Drop the graph."""
-        if self.graph is not None:
-            self.graph.release()
-        self.graph = None
+        """Drop the graphs."""
+        for graph in self.captured():
+            graph.release()
+        for situation in self._situations.values():
+            situation.graph = None
 
-    def _read(self, placed: list[torch.Tensor]) -> None:
-        (images,) = placed
-        self.images.copy_(images)
+    # Situations.
+
+    def _statics(self, specs: list[Spec]) -> list[torch.Tensor]:
+        return [torch.zeros(spec.sizes, dtype=spec.dtype, device=self.built.device) for spec in specs]
+
+    def _learn(self, bank: InputBank, watcher: Observer) -> Situation:
+        """Run a situation that is new twice."""
+        situation = Situation(self._statics([Spec.of("", tensor) for tensor in bank.inputs]), bank.keys, [])
+        self._enter(situation)
+
+        def twice() -> Any:
+            self.step(situation.statics)
+            with watcher:
+                return self.step(situation.statics)
+
+        situation.outputs = [Spec.of(name, tensor) for name, tensor in flatten(first_run(self.built, twice))]
+        self._situations[bank.signature] = situation
+        return situation
+
+    def _find(self, bank: InputBank) -> Situation:
+        known = self._situations.get(bank.signature)
+        if known is not None:
+            return known
+        keys = {name: key.clone() for name, key in bank.keys.items()}
+        return self._learn(InputBank(bank.inputs, keys), Observer())
+
+    def _enter(self, situation: Situation) -> None:
+        self._at = situation
+        self.built.keys.update(situation.keys)
+
+    def _give(self, bank: InputBank) -> None:
+        self._enter(self._find(bank))
+        for static, given in zip(self._at.statics, bank.inputs, strict=True):
+            static.copy_(given)
+
+    # Banks.
+
+    def _place(self, memory: Memory, bank: wire.Bank, path: str, *, others: bool) -> InputBank:
+        """Find the inputs of a bank. Its images may have another size, and keys may lie beside them."""
+        specs = list(self.inputs)
+        given = {placed.spec.name: tuple(placed.spec.sizes) for placed in bank.tensors}
+        sizes = given.get("images", ())
+        if others and len(specs) == 1 and sizes != specs[0].sizes and self._takes(sizes, path):
+            specs[0] = dataclasses.replace(specs[0], sizes=sizes)
+        keys = [Spec(name, key.dtype, given[name]) for name, key in self.built.keys.items() if name in given]
+        placed = banks.place(memory, bank, [*specs, *keys], path)
+        beside = {spec.name: tensor for spec, tensor in zip(keys, placed[len(specs) :], strict=True)}
+        return InputBank(placed[: len(specs)], {**self._first_keys(), **beside})
+
+    def _first_keys(self) -> dict[str, torch.Tensor]:
+        """Give the keys of what was built."""
+        return next(iter(self._situations.values())).keys
+
+    def _takes(self, sizes: tuple[int, ...], path: str) -> bool:
+        """Say whether these are the sizes of images at all, and refuse those that this family does not take."""
+        if len(sizes) != 4 or sizes[1] != 3 or sizes[2] != sizes[3]:
+            return False
+        problems = cells.check_shape(self.built.cell, sizes[2], sizes[0])
+        if problems:
+            raise ProblemError([dataclasses.replace(problem, path=f"{path}/images") for problem in problems])
+        return True
+
+    def _place_outputs(self, memory: Memory, bank: wire.Bank, path: str) -> tuple[list[Spec], list[torch.Tensor]]:
+        """Find the outputs of a bank, which are those of one of the situations."""
+        given = [(placed.spec.name, tuple(placed.spec.sizes)) for placed in bank.tensors]
+        known = [situation.outputs for situation in self._situations.values()]
+        specs = next((specs for specs in known if [(spec.name, spec.sizes) for spec in specs] == given), self.outputs)
+        return specs, banks.place(memory, bank, specs, path)

@@ -245,13 +245,22 @@ class Recorder(Observer):
             self._output(name, tensor)
         if not outputs:
             self._problems.append(Problem("NO_OUTPUTS", "the step gave no tensors", "outputs"))
+        self._enter_keys()
         if self._problems:
-            raise ProblemError(self._problems, Kind.UNIMPLEMENTED)
-        for name, tensor in inputs:
+            raise ProblemError(_once_each(self._problems), Kind.UNIMPLEMENTED)
+        for name, tensor in (*inputs, *self._built.keys.items()):
             self.recording.inputs.add(name=name, value=self.value_of(tensor))
-        self._head(mode, named, batch=inputs[0][1].shape[0])
+        self._head(mode, named, batch=self._built.order.batch if self._built.keys else inputs[0][1].shape[0])
         frozen = {self.recording.storages[index].name: content for index, content in self._frozen.items()}
         return Taken(self.recording, self.recording.SerializeToString(deterministic=True), frozen, list(outputs))
+
+    def _enter_keys(self) -> None:
+        """Make inputs of what the host alone read: no operation may have."""
+        for name, tensor in self._built.keys.items():
+            if tensor.untyped_storage()._cdata in self._storages:
+                self._problems.append(Problem("UNRECORDABLE", "an operation reads it, and the host does", f"inputs/{name}"))
+            else:
+                self.name_storage(tensor, pb.ROLE_INPUT, name)
 
     def output_role(self, name: str) -> pb.Role:
         """Give the role of the storage that an output lies on, if the step made it."""
@@ -275,12 +284,26 @@ class Recorder(Observer):
         header.mode, header.precision = mode, order.precision
         header.profile = named.profile
         state = weights.state(self._built.module) if self._host else {}
-        settings = [*named.settings, *((f"host.{name}", digest_tensor(state[name])) for name in self._host)]
-        header.profile_settings.extend(pb.Setting(key=key, value=value) for key, value in sorted(settings))
+        settings = dict(named.settings)
+        settings |= {f"host.{name}": digest_tensor(state[name]) for name in self._host}
+        settings |= {f"key.{name}": " ".join(map(str, key.flatten().tolist())) for name, key in self._built.keys.items()}
+        header.profile_settings.extend(pb.Setting(key=key, value=value) for key, value in sorted(settings.items()))
         header.device_type = self._built.device.type
         header.environment.extend(pb.Setting(key=key, value=value) for key, value in sorted(named.environment.items()))
         header.seed, header.seasoning = order.seed, self._built.seasoning
         header.imgsz, header.batch = order.imgsz, batch
+
+
+def _once_each(problems: Sequence[Problem]) -> list[Problem]:
+    """Name what happens again and again at one line once, with the operation at which it first does."""
+    alike: dict[tuple[str, ...], list[Problem]] = {}
+    for problem in problems:
+        place = "" if problem.path.startswith("operations[") else problem.path
+        alike.setdefault((problem.reason, problem.summary, problem.detail, place), []).append(problem)
+    return [
+        dataclasses.replace(same[0], detail=f"{same[0].detail}, {len(same)} times") if len(same) > 1 else same[0]
+        for same in alike.values()
+    ]
 
 
 def _state(module: torch.nn.Module) -> dict[int, tuple[str, pb.Role]]:

@@ -32,6 +32,7 @@ _STEPS = 1 << 20
 # Normalisations that end one of several branches that are added: pattern of the module's path, factor on weight and bias.
 _YOLO9 = {r"\.conv[12]\.bn$": 0.7, r"\.m\.\d+\.cv2\.bn$": 0.5}
 DAMPED: Mapping[str, Mapping[str, float]] = {
+    "ec": {r"\.bottlenecks\.\d+\.conv[12]\.norm$": 0.6, r"\.cv[23]\.\d+\.conv1\.norm$": 0.7},
     "mobilenetv4": {r"\.pw_proj\.bn$": 0.5},
     "resnet": {r"layer\d+\.\d+\.bn[23]$": 0.5},
     "yolo9": _YOLO9,
@@ -40,21 +41,29 @@ DAMPED: Mapping[str, Mapping[str, float]] = {
     "yolonas": {r"\.branch_3x3\.bn$": 0.5, r"\.post_bn$": 0.6},
     "zipdepth": {r"\.branch_[13]x[13]\.1$": 0.6},
 }
+# Biases with a range of their own: pattern of the module's path, lowest and highest.
+SHIFTED: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    # The sky rule takes less than 0.3 for sky, and does nothing where all of an image is one or the other.
+    "depth_anything3": {r"sky_output_conv2\.2$": (-0.6, -0.1)},
+}
 
 
 def season(module: nn.Module, family: str, seed: int) -> str:
     """Draw every trainable parameter and every normalisation statistic anew. Gives what was done, in words."""
-    damped = DAMPED.get(family, {})
+    damped, shifted = DAMPED.get(family, {}), SHIFTED.get(family, {})
     draw = _Draw(seed)
     seen: set[int] = set()
     with torch.no_grad():
         for path, part in module.named_modules():
             factor = next((f for pattern, f in damped.items() if re.search(pattern, path)), 1.0)
+            bias = next((ends for pattern, ends in shifted.items() if re.search(pattern, path)), None)
             for tensor, low, high in _ranges(part, factor):
                 if tensor.data_ptr() not in seen:
                     seen.add(tensor.data_ptr())
-                    tensor.copy_(draw.uniform(tensor.shape, low, high))
-    return TEXT.format(damped=", ".join(f"{pattern} {factor}" for pattern, factor in damped.items()) or "none")
+                    ends = bias if bias and tensor is part.bias else (low, high)
+                    tensor.copy_(draw.uniform(tensor.shape, *ends))
+    text = TEXT.format(damped=", ".join(f"{pattern} {factor}" for pattern, factor in damped.items()) or "none")
+    return text + "".join(f"; bias of {pattern} {low}..{high}" for pattern, (low, high) in shifted.items())
 
 
 def _ranges(part: nn.Module, factor: float) -> Iterator[tuple[torch.Tensor, float, float]]:

@@ -81,7 +81,7 @@ class BuildRequest(_message.Message):
     def __init__(self, family: _Optional[str] = ..., size: _Optional[str] = ..., task: _Optional[str] = ..., seed: _Optional[int] = ..., precision: _Optional[str] = ..., profile: _Optional[str] = ..., device: _Optional[str] = ..., arm: _Optional[str] = ..., fresh_weights: _Optional[bool] = ..., imgsz: _Optional[int] = ..., batch: _Optional[int] = ..., mode: _Optional[str] = ..., construct_only: _Optional[bool] = ...) -> None: ...
 
 class BuildReply(_message.Message):
-    __slots__ = ("inputs", "weights_length", "task", "size", "imgsz", "outputs", "checkpoint_length")
+    __slots__ = ("inputs", "weights_length", "task", "size", "imgsz", "outputs", "checkpoint_length", "segment", "rest", "others")
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     WEIGHTS_LENGTH_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
@@ -89,6 +89,9 @@ class BuildReply(_message.Message):
     IMGSZ_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    REST_FIELD_NUMBER: _ClassVar[int]
+    OTHERS_FIELD_NUMBER: _ClassVar[int]
     inputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     weights_length: int
     task: str
@@ -96,7 +99,18 @@ class BuildReply(_message.Message):
     imgsz: int
     outputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     checkpoint_length: int
-    def __init__(self, inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., weights_length: _Optional[int] = ..., task: _Optional[str] = ..., size: _Optional[str] = ..., imgsz: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., checkpoint_length: _Optional[int] = ...) -> None: ...
+    segment: str
+    rest: bool
+    others: _containers.RepeatedCompositeFieldContainer[Other]
+    def __init__(self, inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., weights_length: _Optional[int] = ..., task: _Optional[str] = ..., size: _Optional[str] = ..., imgsz: _Optional[int] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., checkpoint_length: _Optional[int] = ..., segment: _Optional[str] = ..., rest: _Optional[bool] = ..., others: _Optional[_Iterable[_Union[Other, _Mapping]]] = ...) -> None: ...
+
+class Other(_message.Message):
+    __slots__ = ("family", "imgsz")
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    IMGSZ_FIELD_NUMBER: _ClassVar[int]
+    family: str
+    imgsz: int
+    def __init__(self, family: _Optional[str] = ..., imgsz: _Optional[int] = ...) -> None: ...
 
 class TensorSpec(_message.Message):
     __slots__ = ("name", "dtype", "sizes")

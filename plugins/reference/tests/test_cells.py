@@ -1,16 +1,15 @@
-"""Cells beyond resnet and yolo9 on the CPU, at the smallest images they take.
-
-Not tried anywhere yet: depth_anything3 (334 M parameters).
-"""
+"""Cells beyond resnet and yolo9 on the CPU, at the smallest images they take."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from conftest import probe, same_bits, take
 from interpreter import Interpreter
 
-from samebits_reference import families
-from samebits_reference.families import Order, flatten
+from samebits_reference import families, recorder
+from samebits_reference.families import Built, Order, flatten
 from samebits_wire.digest import digest_tensor
 from samebits_wire.problems import ProblemError
 
@@ -22,6 +21,7 @@ QUICK = [
     ("mobilenetv4", "classify", 64),
     ("segformer", "semantic", 64),
     ("zipdepth", "depth", 64),
+    ("sensenova@two", "embed", 14),
 ]
 SLOW = [
     ("yolo1", "detect", 448),
@@ -60,8 +60,14 @@ SLOW = [
     ("realesrgan", "restore", 64),
     ("swinir", "restore", 64),
     ("birefnet", "matte", 64),
+    ("birefnet@encoder", "matte", 64),
+    ("ppocr", "ocr", 64),
+    ("sam", "embed", 1024),
+    ("sensenova", "embed", 14),
+    ("sensenova@wide", "embed", 14),
+    ("depth_anything3", "depth", 56),
 ]
-CPU_LACKS_BF16 = {"birefnet"}  # deform_conv2d
+CPU_LACKS_HALF = {"birefnet"}  # deform_conv2d
 
 
 def check(family: str, task: str, imgsz: int) -> None:
@@ -77,10 +83,15 @@ def check(family: str, task: str, imgsz: int) -> None:
     images = probe(of, 2) * 0.5 + 0.25
     assert take(of, images).data == taken.data
     eager = dict(flatten(of.step(images.clone())))
-    replayed = Interpreter(taken.data, taken.weights).run(images)
+    replayed = Interpreter(taken.data, taken.weights).run(images, *of.keys.values())
     for name, tensor in eager.items():
         assert same_bits(replayed[name], tensor), name
-    half = families.build(Order(family, task=task, imgsz=imgsz, precision="fp32" if family in CPU_LACKS_BF16 else "bf16"))
+    for precision in () if family in CPU_LACKS_HALF else ("bf16", "fp16"):
+        look(families.build(Order(family, task=task, imgsz=imgsz, precision=precision)))
+
+
+def look(half: Built) -> None:
+    """See that outputs are finite and depend on the input, in a precision of little range or few digits."""
     one, other = dict(flatten(half.step(probe(half, 3)))), dict(flatten(half.step(probe(half, 3) * 0.5 + 0.25)))
     assert all(tensor.isfinite().all() for tensor in one.values() if tensor.is_floating_point())
     assert any((tensor != other[name]).float().mean() > 0.5 for name, tensor in one.items())
@@ -105,3 +116,23 @@ def test_eomt_reads_a_buffer_on_the_host() -> None:
     of.step(probe(of, 0))
     settings = {setting.key: setting.value for setting in take(of, probe(of, 1)).recording.header.profile_settings}
     assert settings["host.eomt.attn_mask_probs"] == digest_tensor(of.weights()["eomt.attn_mask_probs"])
+
+
+REFUSED = {
+    "l2cs": ("Tensor.numpy reads what an input reaches on the host", "libreyolo/utils/image_loader.py"),
+    "domedetr": ("aten::nonzero gives sizes that depend on data", "libreyolo/models/domedetr/mwas.py"),
+}
+
+
+@pytest.mark.parametrize("family", ["l2cs", pytest.param("domedetr", marks=pytest.mark.slow)])
+def test_the_recorder_finds_why_a_family_cannot_be_captured(family: str) -> None:
+    of = families.build(Order(family))
+    of.step(probe(of, 0))
+    with pytest.raises(ProblemError) as refusal:
+        take(of, probe(of, 1))
+    what, where = REFUSED[family]
+    (problem,) = (problem for problem in refusal.value.problems if problem.summary == what)
+    assert problem.reason == "DYNAMIC_OPERATION"
+    assert problem.path.startswith("operations[")
+    assert where in problem.detail
+    assert family not in Path(recorder.__file__).read_text()
