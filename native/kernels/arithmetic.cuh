@@ -16,8 +16,8 @@ __device__ __forceinline__ float multiply(float a, float b) { return a * b; }
 __device__ __forceinline__ double multiply(double a, double b) { return a * b; }
 __device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 __device__ __forceinline__ double multiply_add(double a, double b, double c) { return fma(a, b, c); }
-#define WRAPPING(A, U)                                                                                        \
-  __device__ __forceinline__ A multiply(A a, A b) { return (A)((U)a * (U)b); }                                \
+#define WRAPPING(A, U)                                                         \
+  __device__ __forceinline__ A multiply(A a, A b) { return (A)((U)a * (U)b); } \
   __device__ __forceinline__ A multiply_add(A a, A b, A c) { return (A)((U)a * (U)b + (U)c); }
 WRAPPING(int64_t, uint64_t)
 WRAPPING(int32_t, uint32_t)
@@ -25,8 +25,8 @@ WRAPPING(uint8_t, uint32_t)
 #undef WRAPPING
 
 // Functions of libm: the GPU's have the bits of PyTorch's, which were compiled from the same library.
-#define FUNCTION(name, single, twice)                                    \
-  __device__ __forceinline__ float name(float x) { return single(x); }   \
+#define FUNCTION(name, single, twice)                                  \
+  __device__ __forceinline__ float name(float x) { return single(x); } \
   __device__ __forceinline__ double name(double x) { return twice(x); }
 FUNCTION(exponential, expf, exp)
 FUNCTION(logarithm, logf, log)
@@ -42,9 +42,10 @@ FUNCTION(magnitude, fabsf, fabs)
 #undef FUNCTION
 template <class A> __device__ __forceinline__ A toward_zero(A x) { return x; }
 template <class A> __device__ __forceinline__ A magnitude(A x) { return x < 0 ? A(-x) : x; }
+__device__ __forceinline__ uint8_t magnitude(uint8_t x) { return x; }
 
-#define FUNCTION(name, single, twice)                                                 \
-  __device__ __forceinline__ float name(float a, float b) { return single(a, b); }    \
+#define FUNCTION(name, single, twice)                                              \
+  __device__ __forceinline__ float name(float a, float b) { return single(a, b); } \
   __device__ __forceinline__ double name(double a, double b) { return twice(a, b); }
 FUNCTION(power, powf, pow)
 FUNCTION(remainder_of, fmodf, fmod)

@@ -220,10 +220,10 @@ __device__ __forceinline__ void map_strided(const F& f, const space& s, Out* out
 #define MAP2_TO(name, T, Out, suffix, functor, ...) MAP2_FROM(name, T, T, Out, suffix, functor, ##__VA_ARGS__)
 
 // MAP2_FROM has a second input of a type of its own, a mask, that the strided entry too is given as a T.
-#define MAP2_FROM(name, T, B, Out, suffix, functor, ...)                                    \
-  KERNEL(name##_##suffix, int64_t n, Out* y, const T* a, const B* b, ##__VA_ARGS__) {       \
-    map_dense(functor, n, y, a, b);                                                         \
-  }                                                                                         \
+#define MAP2_FROM(name, T, B, Out, suffix, functor, ...)                              \
+  KERNEL(name##_##suffix, int64_t n, Out* y, const T* a, const B* b, ##__VA_ARGS__) { \
+    map_dense(functor, n, y, a, b);                                                   \
+  }                                                                                   \
   MAP2_INTO(name##_##suffix##_strided, T, Out, functor, ##__VA_ARGS__)
 
 // MAP2_INTO computes in T and stores another type: x_bf16.add_(y_f32).
@@ -233,10 +233,10 @@ __device__ __forceinline__ void map_strided(const F& f, const space& s, Out* out
   }
 
 // MAP3_FROM has three inputs, the first of a type of its own.
-#define MAP3_FROM(name, A, T, suffix, functor, ...)                                                  \
-  KERNEL(name##_##suffix, int64_t n, T* y, const A* a, const T* b, const T* c, ##__VA_ARGS__) {      \
-    map_dense(functor, n, y, a, b, c);                                                               \
-  }                                                                                                  \
+#define MAP3_FROM(name, A, T, suffix, functor, ...)                                                     \
+  KERNEL(name##_##suffix, int64_t n, T* y, const A* a, const T* b, const T* c, ##__VA_ARGS__) {         \
+    map_dense(functor, n, y, a, b, c);                                                                  \
+  }                                                                                                     \
   KERNEL(name##_##suffix##_strided, SPACE, OUTPUT(T, y), INPUT(a), INPUT(b), INPUT(c), ##__VA_ARGS__) { \
-    map_strided<T>(functor, THE_SPACE, y, THE_STRIDES(y), THE_INPUT(a), THE_INPUT(b), THE_INPUT(c)); \
+    map_strided<T>(functor, THE_SPACE, y, THE_STRIDES(y), THE_INPUT(a), THE_INPUT(b), THE_INPUT(c));    \
   }

@@ -109,8 +109,8 @@ struct absolute {
 struct reciprocal {
   template <class A> __device__ A operator()(A x) const { return A(1) / x; }
 };
-#define FUNCTION(name, function) \
-  struct name {                  \
+#define FUNCTION(name, function)                                                  \
+  struct name {                                                                   \
     template <class A> __device__ A operator()(A x) const { return function(x); } \
   };
 FUNCTION(sine, sine_of)
@@ -272,7 +272,9 @@ template <> struct bitwise_not<truth> : logical_not {};
 // Elements are taken whole.
 struct where {
   typedef void on_elements;
-  template <class M, class T> __device__ T operator()(M condition, T a, T b) const { return up(condition) != 0 ? a : b; }
+  template <class M, class T> __device__ T operator()(M condition, T a, T b) const {
+    return up(condition) != 0 ? a : b;
+  }
 };
 template <class T> struct masked_fill {
   typedef void on_elements;

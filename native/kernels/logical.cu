@@ -6,4 +6,4 @@
   MAP2_TO(logical_and, T, truth, suffix, logical_and()) \
   MAP2_TO(logical_or, T, truth, suffix, logical_or())
 EACH_FLOAT(ENTRIES)
-EACH_INTEGER(ENTRIES)
+ENTRIES(int64_t, i64)

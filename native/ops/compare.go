@@ -1,6 +1,9 @@
 package ops
 
-import "samebits/bridge/recording"
+import (
+	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
+)
 
 func init() {
 	for how, name := range []string{"eq", "ne", "lt", "le", "gt", "ge"} { // in the order of kernels/functors.cuh
@@ -18,11 +21,8 @@ func init() {
 		if err != nil {
 			return err
 		}
-		e := elementwise{file: "logical", entry: "logical_not", inputs: []int{self}, common: b.Value(self).DType, also: integers, predicate: true}
-		if e.out, err = Result(op, 0); err != nil {
-			return err
-		}
-		return e.emit(b, op)
+		e := elementwise{file: "logical", entry: "logical_not", inputs: []int{self}, common: b.Value(self).DType}
+		return lowerPredicate(b, op, e)
 	}, "aten::logical_not")
 }
 
@@ -33,16 +33,25 @@ func lowerCompare(b *Builder, op *recording.Operation, e elementwise) error {
 	if err != nil {
 		return err
 	}
-	if e.out, err = Result(op, 0); err != nil {
-		return err
-	}
-	e.also, e.predicate = integers, true
 	if other < 0 {
 		a, _ := op.Arg("other")
 		e.entry, e.inputs, e.parameters = e.entry+"_number", []int{self}, append(e.parameters, value)
 		e.common = promoteNumber(b.Value(self).DType, a.Kind)
-		return e.emit(b, op)
+	} else {
+		e.inputs, e.common = []int{self, other}, promote(b.Value(self), b.Value(other))
 	}
-	e.inputs, e.common = []int{self, other}, promote(b.Value(self), b.Value(other))
+	return lowerPredicate(b, op, e)
+}
+
+// lowerPredicate completes a computation of truth values. What is whole is computed in int64, which holds all of it.
+func lowerPredicate(b *Builder, op *recording.Operation, e elementwise) error {
+	var err error
+	if e.out, err = Result(op, 0); err != nil {
+		return err
+	}
+	e.also, e.predicate = []tensor.DType{tensor.Int64}, true
+	if !e.common.Float() {
+		e.common = tensor.Int64
+	}
 	return e.emit(b, op)
 }

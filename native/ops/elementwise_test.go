@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"strings"
 	"testing"
 
 	"samebits/bridge/diag"
@@ -110,6 +111,16 @@ var floatTypes = []tensor.DType{tensor.Float32, tensor.BFloat16, tensor.Float16,
 
 // testUnary runs an operation over every layout and type against a function of numbers of that type.
 func testUnary(t *testing.T, name string, ulps map[tensor.DType]uint64, want func(tensor.DType, float64) float64) {
+	testFunction(t, name, nil, ulps, want)
+}
+
+// testFunction is testUnary with arguments beside self.
+func testFunction(t *testing.T, name string, more []any, ulps map[tensor.DType]uint64, want func(tensor.DType, float64) float64) {
+	base, overload, _ := strings.Cut(name, ".")
+	inPlace := base + "_"
+	if overload != "" {
+		inPlace += "." + overload
+	}
 	for _, dtype := range floatTypes {
 		for _, l := range unaryLayouts {
 			t.Run(fmt.Sprintf("%s %s", dtype, l.name), func(t *testing.T) {
@@ -119,15 +130,15 @@ func testUnary(t *testing.T, name string, ulps map[tensor.DType]uint64, want fun
 					for _, v := range b.floats(x) {
 						expected = append(expected, encode(dtype, want(dtype, v)))
 					}
-					b.run(operation(called, args("self", x), results(y)))
+					b.run(operation(called, args(append([]any{"self", x}, more...)...), results(y)))
 					expectBits(t, dtype, b.bits(y), expected, ulps[dtype])
 				}
 				b := newBench(t)
 				check(b, l.x.in(b, dtype), l.y.in(b, dtype), name)
-				if l.inPlace {
+				if _, known := Lookup(inPlace); l.inPlace && known {
 					b = newBench(t)
 					x := l.x.in(b, dtype)
-					check(b, x, x, name+"_")
+					check(b, x, x, inPlace)
 				}
 			})
 		}

@@ -103,13 +103,12 @@ func roundNumber(d tensor.DType, v float64) float64 {
 	case tensor.BFloat16:
 		return float64(math.Float32frombits(uint32(smallBits(float32(v), 7, 127)) << 16))
 	case tensor.Float16:
-		// A half is a float whose exponent is 112 less; scaling is exact.
-		bits := smallBits(float32(v), 10, 15)
-		wide := math.Float32frombits(uint32(bits&0x8000)<<16 | uint32(bits&0x7fff)<<13)
+		bits := uint32(smallBits(float32(v), 10, 15))
 		if bits&0x7c00 == 0x7c00 {
-			return float64(float32(v))
+			return math.Copysign(math.Inf(1), v)
 		}
-		return float64(wide) * 0x1p112
+		// The exponent of a float32 counts from 112 less.
+		return float64(math.Float32frombits(bits&0x8000<<16|bits&0x7fff<<13)) * 0x1p112
 	}
 	return float64(float32(v))
 }

@@ -60,17 +60,41 @@ def add() -> None:
         operation = f"aten::{name}"
         for dtype in FLOATS:
             called = f"{title(name, more)}.{SHORT[dtype]}"
-            for fill, count in (("wide", 1003), ("positive", 509), ("edges", 22), ("bits", 20011)):
-                good = exact and (keeps or fill in ("wide", "positive")) or name == "sqrt" and fill == "positive"
-                arguments: list[Argument] = [("self", tensor(dtype, [count], 0, fill)), *more]
+            for fill, count in (
+                ("wide", 1003),
+                ("positive", 509),
+                ("edges", 22),
+                ("bits", 20011),
+            ):
+                good = (
+                    exact
+                    and (keeps or fill in ("wide", "positive"))
+                    or name == "sqrt"
+                    and fill == "positive"
+                )
+                arguments: list[Argument] = [
+                    ("self", tensor(dtype, [count], 0, fill)),
+                    *more,
+                ]
                 case(f"{called}.{fill}", operation, arguments, good)
             turned: Any = tensor(dtype, [20, 30], 3, strides=[1, 20])
             case(f"{called}.turned", operation, [("self", turned), *more], exact)
             if name in IN_PLACE:
                 part = tensor(dtype, [5, 6, 7], 4, strides=[84, 7, 1], offset=42)
-                case(f"{called}.in_place", f"{operation}_", [("self", part), *more], exact)
+                case(
+                    f"{called}.in_place",
+                    f"{operation}_",
+                    [("self", part), *more],
+                    exact,
+                )
     for dtype in FLOATS:
-        for base, fill in ((10000, "unit"), (0.5, "wide"), (1, "bits"), (-2.5, "edges"), (10000, "edges")):
+        for base, fill in (
+            (10000, "unit"),
+            (0.5, "wide"),
+            (1, "bits"),
+            (-2.5, "edges"),
+            (10000, "edges"),
+        ):
             exponent = tensor(dtype, [1003], 0, fill)
             case(
                 f"pow_of.{base}.{SHORT[dtype]}.{fill}",
@@ -79,5 +103,16 @@ def add() -> None:
                 base == 1,
             )
     whole = tensor("int64", [4, 33], 5, "around 100")
-    for name, more in (("sqrt", []), ("sin", []), ("neg", []), ("abs", []), ("clamp", [("min", -7), ("max", 60)])):
-        case(f"{name}.i64", f"aten::{name}", [("self", whole), *more], name not in ("sqrt", "sin"))
+    for name, more in (
+        ("sqrt", []),
+        ("sin", []),
+        ("neg", []),
+        ("abs", []),
+        ("clamp", [("min", -7), ("max", 60)]),
+    ):
+        case(
+            f"{name}.i64",
+            f"aten::{name}",
+            [("self", whole), *more],
+            name not in ("sqrt", "sin"),
+        )
