@@ -80,7 +80,7 @@ func opsTable(b *strings.Builder, r *ops.Report) {
 
 func opsFinding(b *strings.Builder, f *ops.Finding) {
 	fmt.Fprintf(b, "\n%s %s\n  %s\n", f.Outcome, f.ID, f.Signature)
-	calls := fmt.Sprintf("%d calls in %d recordings", f.Calls, len(f.Recordings))
+	calls := many(f.Calls, "call") + " in " + many(len(f.Recordings), "recording")
 	if f.Module != "" || f.Source != "" {
 		calls += ", first in " + strings.TrimSpace(f.Module+" "+f.Source)
 	}
@@ -95,6 +95,13 @@ func opsFinding(b *strings.Builder, f *ops.Finding) {
 		}
 	}
 	fmt.Fprintf(b, "  again: %s\n", f.Reproduce)
+}
+
+func many(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // reasons lists why signatures were refused or skipped: a line a reason, and of refusals a line an operation, too.
@@ -143,6 +150,6 @@ func opsVerdict(r *ops.Report) string {
 	for i, k := range r.Values {
 		kinds[i] = string(k)
 	}
-	return fmt.Sprintf("%d signatures of %d operations: %s; %s values, seed %d, on %s, %.0f s", total.Signatures, len(r.Operations),
+	return fmt.Sprintf("%s of %s: %s; %s values, seed %d, on %s, %.0f s", many(total.Signatures, "signature"), many(len(r.Operations), "operation"),
 		strings.Join(parts, ", "), strings.Join(kinds, ", "), r.Seed, r.Device, r.Seconds)
 }

@@ -184,6 +184,11 @@ var operations = map[string]func(*call){
 		y, _ := c.elements("other")
 		c.give(func(i int64) float64 { return x[i] + y[i%int64(len(y))] }) // broadcast over rows
 	},
+	"aten::mul.Tensor": func(c *call) {
+		x, _ := c.elements("self")
+		y, _ := c.elements("other")
+		c.give(func(i int64) float64 { return x[i] * y[i] })
+	},
 	// exp stands for what a libm computes.
 	"aten::exp": func(c *call) {
 		x, _ := c.elements("self")
