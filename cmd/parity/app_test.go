@@ -28,12 +28,20 @@ type fakes struct {
 	missing error // of every program
 	gpu     bool
 	options launch.Options
+	engine  string         // its build, if it is not the usual one
+	table   []launch.Entry // of families, if it is not the usual one
 }
 
 func (f *fakes) Python() (string, error)      { return "python", f.missing }
 func (f *fakes) Predictor() (string, error)   { return "samebits-predictor", f.missing }
 func (f *fakes) Trainer() (string, error)     { return "samebits-trainer", f.missing }
-func (f *fakes) EngineBuild() (string, error) { return strings.Repeat("ab", 32), f.missing }
+func (f *fakes) EngineBuild() (string, error) {
+	if f.engine != "" {
+		return f.engine, nil
+	}
+	return strings.Repeat("ab", 32), f.missing
+}
+
 func (f *fakes) TrainerBuild() (string, error) {
 	return strings.Repeat("cd", 32), f.missing
 }
@@ -43,12 +51,18 @@ func (f *fakes) ReferenceBuild() (string, error) { return strings.Repeat("ef", 3
 func (f *fakes) Threads(int) {}
 
 func (f *fakes) Families(context.Context) ([]launch.Entry, error) {
+	if f.table != nil {
+		return f.table, nil
+	}
 	return []launch.Entry{{Family: "fake", Task: "classify", Size: "s", ImgSize: 640, Native: 8, Group: launch.Matrix},
 		{Family: "fake", Task: "detect", Size: "s", ImgSize: 640, Native: 8, Group: launch.Matrix}}, f.missing
 }
 
 func (f *fakes) Inspect(context.Context) (launch.PythonInfo, error) {
 	info := launch.PythonInfo{Path: "python", Version: "3.12.0", Packages: map[string]string{}}
+	if f.table != nil {
+		return launch.PythonInfo{}, nil // the fakes' results do not say what they ran in
+	}
 	for _, name := range launch.Packages {
 		info.Packages[name] = "1.0"
 	}

@@ -26,9 +26,18 @@ func (v *verification) openReference(ctx context.Context, name string) (*session
 		return nil, err
 	}
 	s := &session{arm: a, name: name, probes: v.probes}
-	if err := v.build(ctx, s); err != nil {
-		a.Stop()
-		return nil, fmt.Errorf("%s: %w", name, err)
+	return opened(s, func() error { return v.build(ctx, s) })
+}
+
+// opened makes a session ready, or ends its process.
+func opened(s *session, ready func() error) (_ *session, err error) {
+	defer func() {
+		if err != nil {
+			s.arm.Stop()
+		}
+	}()
+	if err := guarded(ready); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
 	return s, nil
 }
@@ -92,11 +101,7 @@ func (v *verification) openNative(ctx context.Context, name string, options ...r
 		return nil, err
 	}
 	s := &session{arm: a, name: name, probes: v.probes}
-	if err := v.load(ctx, s, options); err != nil {
-		a.Stop()
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return s, nil
+	return opened(s, func() error { return v.load(ctx, s, options) })
 }
 
 func (v *verification) load(ctx context.Context, s *session, options []recording.Setting) error {

@@ -48,6 +48,8 @@ type Faults struct {
 	Refuses          error                  // by native's Load
 	Crash            error                  // by native's Step
 	Dead             error                  // at the start of the reference
+	CrashesOn        string                 // the family that native cannot load
+	PanicsOn         string                 // the family on which native's side of the host panics
 
 	Training // of the fakes in training
 }
@@ -296,8 +298,15 @@ func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, err
 		if a.Refuses != nil {
 			return arm.LoadReply{}, a.Refuses
 		}
-		if _, err := recording.Decode(a.at(r.Recording)); err != nil {
+		r, err := recording.Decode(a.at(r.Recording))
+		if err != nil {
 			return arm.LoadReply{}, err
+		}
+		switch r.Header.Family {
+		case a.CrashesOn:
+			return arm.LoadReply{}, errors.New("there is no space left on the device")
+		case a.PanicsOn:
+			panic("index out of range")
 		}
 	}
 	file, err := safetensors.Decode(a.at(r.Weights))
