@@ -19,6 +19,7 @@ type plan struct {
 	c, config unsafe.Pointer
 	workspace int64
 	choice    string
+	ran       bool
 }
 
 // chosenLinear is what cuBLASLt's heuristic answered for a signature.
@@ -41,23 +42,27 @@ func (w *preparation) convolution(i int, c *device.Convolution) error {
 	if C.sb_queue_cudnn(q, &e) != 0 {
 		return failure(&e)
 	}
-	places, err := w.place(areaOf(c.X, at[0]), areaOf(c.W, at[1]), areaOf(c.Y, at[2]))
+	places, err := w.onTrial(areaOf(c.X, at[0]), areaOf(c.W, at[1]), areaOf(c.Y, at[2]))
 	if err != nil {
 		return err
 	}
 	chosen := w.plans[key]
-	if chosen == nil {
-		if chosen, err = w.choosePlan(q, key, places); err != nil {
-			return err
-		}
-		w.plans[key] = chosen
-		w.p.plans = append(w.p.plans, chosen)
-		w.firstOn(i, key)
-	} else if w.firstOn(i, key) {
-		if err := w.run(q, chosen, places); err != nil {
-			return err
+	if chosen != nil && w.firstOn(i, key) {
+		if err := w.run(i, q, chosen, places); err != nil {
+			if _, fatal := diag.Of(err); fatal || chosen.ran {
+				return err
+			}
+			chosen = nil // it was planned ahead: the next ones are tried
 		}
 	}
+	if chosen == nil {
+		if chosen, err = w.choosePlan(i, q, key, places); err != nil {
+			return err
+		}
+		w.keepPlan(key, chosen)
+		w.firstOn(i, key)
+	}
+	chosen.ran = true
 	w.need(i, chosen.workspace)
 	w.p.choices[i] = chosen.choice
 	w.packs = append(w.packs, pendingPack{command: i, plan: chosen,
@@ -65,14 +70,47 @@ func (w *preparation) convolution(i int, c *device.Convolution) error {
 	return nil
 }
 
+func (w *preparation) keepPlan(key convolution, p *plan) {
+	w.plans[key] = p
+	w.p.plans = append(w.p.plans, p)
+}
+
+// planAhead takes the first plan that builds, and gives its workspace. What is wrong with a convolution is told later.
+func (w *preparation) planAhead(c *device.Convolution) (int64, error) {
+	at, err := w.addresses(c.X.Pointer, c.W.Pointer, c.Y.Pointer)
+	if err != nil {
+		return 0, nil
+	}
+	key, err := describeConvolution(c, at[0], at[1], at[2], w.options)
+	if err != nil {
+		return 0, nil
+	}
+	if w.plans[key] == nil {
+		var e C.sb_error
+		if C.sb_queue_cudnn(w.p.q, &e) != 0 {
+			return 0, failure(&e)
+		}
+		chosen, err := w.choosePlan(-1, w.p.q, key, nil)
+		if problems, ok := diag.Of(err); ok && problems[0].Reason == "NO_ENGINE" {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		w.keepPlan(key, chosen)
+	}
+	return w.plans[key].workspace, nil
+}
+
 // choosePlan takes the first configuration that builds and runs: of the instant heuristic, else of the fallback list.
-func (w *preparation) choosePlan(q *C.sb_queue, key convolution, at []C.sb_pointer) (*plan, error) {
+// Without addresses it runs none.
+func (w *preparation) choosePlan(command int, q *C.sb_queue, key convolution, at []C.sb_pointer) (*plan, error) {
 	var refused []string
 	for _, mode := range []struct {
 		name  string
 		value C.int
 	}{{"instant", C.SB_HEUR_INSTANT}, {"fallback", C.SB_HEUR_FALLBACK}} {
-		chosen, why, err := w.firstOf(q, key, mode.name, mode.value, at)
+		chosen, why, err := w.firstOf(command, q, key, mode.name, mode.value, at)
 		if err != nil || chosen != nil {
 			return chosen, err
 		}
@@ -89,7 +127,7 @@ func (w *preparation) choosePlan(q *C.sb_queue, key convolution, at []C.sb_point
 	}}
 }
 
-func (w *preparation) firstOf(q *C.sb_queue, key convolution, name string, mode C.int, at []C.sb_pointer) (*plan, []string, error) {
+func (w *preparation) firstOf(command int, q *C.sb_queue, key convolution, name string, mode C.int, at []C.sb_pointer) (*plan, []string, error) {
 	var (
 		e              C.sb_error
 		configs        *C.sb_configs
@@ -106,7 +144,7 @@ func (w *preparation) firstOf(q *C.sb_queue, key convolution, name string, mode 
 	defer C.sb_configs_free(q, configs)
 	refused := []string{}
 	for i := range int(left) {
-		chosen, err := w.try(q, configs, i, at)
+		chosen, err := w.try(command, q, configs, i, at)
 		if err == nil {
 			chosen.config = C.sb_configs_take(configs, C.int(i))
 			chosen.choice = fmt.Sprintf("%s workspace=%d %s %d of %d, %d proposed", chosen.choice, chosen.workspace, name,
@@ -126,7 +164,7 @@ func (w *preparation) firstOf(q *C.sb_queue, key convolution, name string, mode 
 
 // try builds a configuration's plan and runs it once. A device that is lost or full is a problem; any other error only
 // speaks against this configuration.
-func (w *preparation) try(q *C.sb_queue, configs *C.sb_configs, i int, at []C.sb_pointer) (*plan, error) {
+func (w *preparation) try(command int, q *C.sb_queue, configs *C.sb_configs, i int, at []C.sb_pointer) (*plan, error) {
 	var (
 		e         C.sb_error
 		c         unsafe.Pointer
@@ -137,20 +175,23 @@ func (w *preparation) try(q *C.sb_queue, configs *C.sb_configs, i int, at []C.sb
 		return nil, failure(&e)
 	}
 	built := &plan{c: c, workspace: int64(workspace), choice: C.GoString(&tag[0])}
-	if err := w.run(q, built, at); err != nil {
+	if at == nil {
+		return built, nil
+	}
+	if err := w.run(command, q, built, at); err != nil {
 		C.sb_descriptor_free(q, c)
 		return nil, err
 	}
 	return built, nil
 }
 
-// run executes a plan once, on scratch memory.
-func (w *preparation) run(q *C.sb_queue, p *plan, at []C.sb_pointer) error {
+// run executes a plan once.
+func (w *preparation) run(command int, q *C.sb_queue, p *plan, at []C.sb_pointer) error {
 	var (
 		e    C.sb_error
 		pack unsafe.Pointer
 	)
-	scratch, err := w.workspace.atLeast(p.workspace)
+	scratch, err := w.trialWorkspace(command, p.workspace)
 	if err != nil {
 		return err
 	}
@@ -172,9 +213,6 @@ func (w *preparation) pack(c pendingPack, workspace C.sb_pointer) error {
 		e    C.sb_error
 		pack unsafe.Pointer
 	)
-	if c.plan.workspace == 0 {
-		workspace = 0
-	}
 	if C.sb_convolution_pack(w.p.q, c.x, c.w, c.y, workspace, &pack, &e) != 0 {
 		return diag.New("BAD_COMMAND", commandPath(c.command), "%s: %v", w.p.names[c.command], failure(&e))
 	}
@@ -212,9 +250,9 @@ func (w *preparation) batchNorm(i int, b *device.BatchNorm) error {
 	return nil
 }
 
-// tryBatchNorm runs on zeros; the four parameters may share them.
+// tryBatchNorm runs on whatever there is; the four parameters may share it.
 func (w *preparation) tryBatchNorm(q *C.sb_queue, c C.sb_batch_norm, b *device.BatchNorm, at []uint64) error {
-	places, err := w.place(areaOf(b.X, at[0]), areaOf(b.Y, at[1]), areaOf(b.Scale, at[2]))
+	places, err := w.onTrial(areaOf(b.X, at[0]), areaOf(b.Y, at[1]), areaOf(b.Scale, at[2]))
 	if err != nil {
 		return err
 	}
@@ -255,7 +293,7 @@ func (w *preparation) linear(i int, l *device.Linear) error {
 		return failure(&e)
 	}
 	if w.firstOn(i, key) {
-		chosen, err := w.tryLinear(q, key, areaOf(l.B, at[1]), areaOf(l.A, at[0]), areaOf(bias, at[2]), areaOf(l.D, at[3]))
+		chosen, err := w.tryLinear(i, q, key, areaOf(l.B, at[1]), areaOf(l.A, at[0]), areaOf(bias, at[2]), areaOf(l.D, at[3]))
 		if err != nil {
 			return err
 		}
@@ -271,12 +309,12 @@ func (w *preparation) linear(i int, l *device.Linear) error {
 }
 
 // tryLinear asks the heuristic, unless another lane did, and runs its answer once.
-func (w *preparation) tryLinear(q *C.sb_queue, key linear, areas ...area) (*chosenLinear, error) {
-	places, err := w.place(areas...)
+func (w *preparation) tryLinear(command int, q *C.sb_queue, key linear, areas ...area) (*chosenLinear, error) {
+	places, err := w.onTrial(areas...)
 	if err != nil {
 		return nil, err
 	}
-	workspace, err := w.workspace.atLeast(linearWorkspace)
+	workspace, err := w.trialWorkspace(command, linearWorkspace)
 	if err != nil {
 		return nil, err
 	}

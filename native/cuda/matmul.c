@@ -51,6 +51,8 @@ static int half(sb_queue *q, const sb_matmul *p, unsigned transa, unsigned trans
 
 int sb_matmul_launch(sb_queue *q, const sb_matmul *p, sb_error *e) {
   unsigned transa = p->transa ? SB_OP_T : SB_OP_N, transb = p->transb ? SB_OP_T : SB_OP_N;
+  // After the handle's stream, as PyTorch does for each call: setting that takes the workspace away.
+  SB_TRY(q->d->l, SB_CUBLAS, cublasSetWorkspace_v2, (q->cublas, (void *)p->workspace, p->workspace_bytes), e);
   if (p->vector) return vector(q, p, transa, e);
   return p->type == SB_R_32F ? single(q, p, transa, transb, e) : half(q, p, transa, transb, e);
 }

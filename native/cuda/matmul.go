@@ -251,7 +251,8 @@ func (m matmul) toC() C.sb_matmul {
 	return C.sb_matmul{
 		_type: cublasTypes[m.dtype], tf32: toInt(m.tf32), vector: toInt(m.vector), transa: toInt(m.transa), transb: toInt(m.transb),
 		m: C.int(m.m), n: C.int(m.n), k: C.int(m.k), lda: C.int(m.lda), ldb: C.int(m.ldb), ldd: C.int(m.ldd),
-		count: C.int(m.count), step_a: C.int64_t(m.stepA), step_b: C.int64_t(m.stepB), step_d: C.int64_t(m.stepD),
+		workspace_bytes: matmulWorkspace,
+		count:           C.int(m.count), step_a: C.int64_t(m.stepA), step_b: C.int64_t(m.stepB), step_d: C.int64_t(m.stepD),
 		alpha: C.float(m.alpha), beta: C.float(m.beta),
 	}
 }
@@ -272,7 +273,7 @@ func (m matmul) String() string {
 	return text
 }
 
-// matmul tries a product on scratch memory. The handle gets its real workspace at the end.
+// matmul tries a product. It gets its real workspace at the end.
 func (w *preparation) matmul(i int, c *device.Matmul) error {
 	m, err := describeMatmul(c, w.options)
 	if err != nil {
@@ -301,31 +302,29 @@ func (w *preparation) emitMatmul(i int, m matmul, a, b, d device.Tensor) error {
 	areas := []area{first, second, areaOf(d, at[2])}
 	call := m.toC()
 	if w.firstOn(i, m) {
-		if err := w.tryMatmul(w.p.queue(i), call, areas); err != nil {
+		if err := w.tryMatmul(i, call, areas); err != nil {
 			return err
 		}
 	}
 	setMatmul(&call, C.sb_pointer(areas[0].address), C.sb_pointer(areas[1].address), C.sb_pointer(areas[2].address))
-	C.sb_list_matmul(w.p.list, C.int(i), &call)
+	w.matmuls = append(w.matmuls, pendingMatmul{i, call})
 	w.p.choices[i] = m.String()
 	w.need(i, matmulWorkspace)
-	w.gemms[w.p.laneOf(i)] = true
 	return nil
 }
 
-func (w *preparation) tryMatmul(q *C.sb_queue, call C.sb_matmul, areas []area) error {
-	places, err := w.place(areas...)
+func (w *preparation) tryMatmul(i int, call C.sb_matmul, areas []area) error {
+	places, err := w.onTrial(areas...)
 	if err != nil {
 		return err
 	}
-	workspace, err := w.workspace.atLeast(matmulWorkspace)
-	if err != nil {
+	if call.workspace, err = w.trialWorkspace(i, matmulWorkspace); err != nil {
 		return err
 	}
 	setMatmul(&call, places[0], places[1], places[2])
 	var e C.sb_error
-	if C.sb_queue_cublas(q, &e) != 0 || C.sb_queue_workspace(q, workspace, matmulWorkspace, &e) != 0 ||
-		C.sb_matmul_run(q, &call, &e) != 0 || C.sb_queue_wait(q, &e) != 0 {
+	q := w.p.queue(i)
+	if C.sb_queue_cublas(q, &e) != 0 || C.sb_matmul_run(q, &call, &e) != 0 || C.sb_queue_wait(q, &e) != 0 {
 		return failure(&e)
 	}
 	return nil

@@ -14,26 +14,34 @@ import (
 	"samebits/native/device"
 )
 
-// preparation is the work of one Prepare. Plans and heuristic answers are made once for each signature, and tried on
-// scratch memory whose addresses have the alignment of the real ones: PyTorch takes the first plan that runs, and
-// running also loads the kernels, which must not happen in a capture.
+// preparation is the work of one Prepare. Plans and heuristic answers are made once for each signature, and tried:
+// PyTorch takes the first plan that runs, and running also loads the kernels, which must not happen in a capture. A trial
+// runs on the memory of its command if Options.Place gave it, else on scratch memory whose addresses have the alignment
+// of the real ones.
 type preparation struct {
 	d       *Device
 	p       *program
 	options device.Options
 	resolve device.Resolve
 
-	scratch    buffer // for the tensors of a trial
-	workspace  buffer // for its library call
+	given      []given // by command, if Options.Place was asked
+	scratch    buffer  // for the tensors of a trial
+	workspace  buffer  // for its library call
 	plans      map[convolution]*plan
 	linears    map[linear]*chosenLinear
 	tried      map[trial]bool
 	persistent persistent
-	needs      []int64 // bytes of workspace, by lane
-	gemms      []bool  // by lane: cuBLAS has products there
+	needs      []int64 // bytes of workspace that was not given, by lane
 	packs      []pendingPack
 	norms      []pendingNorm
 	products   []pendingLinear
+	matmuls    []pendingMatmul
+}
+
+// given is a workspace that Options.Place gave.
+type given struct {
+	address C.sb_pointer
+	bytes   int64
 }
 
 // trial is a signature that ran on a lane. Every lane has handles of its own, which may load and allocate when they
@@ -63,6 +71,12 @@ type pendingLinear struct {
 	choice  *chosenLinear
 }
 
+// pendingMatmul likewise.
+type pendingMatmul struct {
+	command int
+	c       C.sb_matmul
+}
+
 // Prepare compiles the kernels, chooses every library call and allocates the workspace. Its error lists every command
 // that cannot be prepared.
 func (d *Device) Prepare(list []device.Command, resolve device.Resolve, o device.Options) (device.Program, error) {
@@ -71,7 +85,7 @@ func (d *Device) Prepare(list []device.Command, resolve device.Resolve, o device
 	if d.closed.Load() {
 		return nil, errDeviceClosed
 	}
-	p, err := d.newProgram(list, o.Schedule)
+	p, err := d.newProgram(list)
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +93,17 @@ func (d *Device) Prepare(list []device.Command, resolve device.Resolve, o device
 		d: d, p: p, options: o, resolve: resolve,
 		scratch: buffer{d: d}, workspace: buffer{d: d},
 		plans: map[convolution]*plan{}, linears: map[linear]*chosenLinear{}, tried: map[trial]bool{},
-		needs: make([]int64, len(p.lanes)), gemms: make([]bool, len(p.lanes)),
 	}
-	err = w.all(list)
+	if o.Place != nil {
+		err = w.askForPlace(list)
+	}
+	if err == nil {
+		err = p.openLanes(w.options.Schedule, len(list))
+	}
+	if err == nil {
+		w.needs = make([]int64, len(p.lanes))
+		err = w.all(list)
+	}
 	if err == nil && p.lane != nil {
 		err = w.lanes()
 	}
@@ -236,23 +258,21 @@ func (w *preparation) finish() error {
 		return err
 	}
 	for _, c := range w.packs {
-		if err := w.pack(c, at[w.p.laneOf(c.command)]); err != nil {
+		if err := w.pack(c, w.workspaceOf(c.command, c.plan.workspace, at)); err != nil {
 			return err
 		}
 	}
 	for _, c := range w.norms {
-		c.c.workspace = at[w.p.laneOf(c.command)]
+		c.c.workspace = w.workspaceOf(c.command, int64(c.c.workspace_bytes), at)
 		C.sb_list_norm(w.p.list, C.int(c.command), &c.c)
 	}
 	w.norms = nil // their descriptors are the list's now
-	var e C.sb_error
-	for lane, used := range w.gemms {
-		if used && C.sb_queue_workspace(w.p.lanes[lane], at[lane], matmulWorkspace, &e) != 0 {
-			return failure(&e)
-		}
+	for _, c := range w.matmuls {
+		c.c.workspace = w.workspaceOf(c.command, matmulWorkspace, at)
+		C.sb_list_matmul(w.p.list, C.int(c.command), &c.c)
 	}
 	for _, c := range w.products {
-		if err := w.product(c, at[w.p.laneOf(c.command)]); err != nil {
+		if err := w.product(c, w.workspaceOf(c.command, linearWorkspace, at)); err != nil {
 			return err
 		}
 	}
@@ -288,8 +308,65 @@ func (w *preparation) workspaces() ([]C.sb_pointer, error) {
 
 // need is told of the workspace of command i.
 func (w *preparation) need(i int, bytes int64) {
-	lane := w.p.laneOf(i)
-	w.needs[lane] = max(w.needs[lane], bytes)
+	if w.given == nil || w.given[i].bytes < bytes {
+		lane := w.p.laneOf(i)
+		w.needs[lane] = max(w.needs[lane], bytes)
+	}
+}
+
+// workspaceOf is where command i, which needs so many bytes, has them: where Options.Place said, or in its lane's part of
+// what was allocated.
+func (w *preparation) workspaceOf(i int, bytes int64, lanes []C.sb_pointer) C.sb_pointer {
+	switch {
+	case bytes == 0:
+		return 0
+	case w.given != nil && w.given[i].bytes >= bytes:
+		return w.given[i].address
+	}
+	return lanes[w.p.laneOf(i)]
+}
+
+// trialWorkspace is workspaceOf while nothing is allocated yet.
+func (w *preparation) trialWorkspace(i int, bytes int64) (C.sb_pointer, error) {
+	if w.given != nil && w.given[i].bytes >= bytes && bytes > 0 {
+		return w.given[i].address, nil
+	}
+	return w.workspace.atLeast(bytes)
+}
+
+// askForPlace tells Options.Place what workspaces the commands will want, and keeps its answer. A convolution's is that
+// of its first plan that builds, which seldom does not run.
+func (w *preparation) askForPlace(list []device.Command) error {
+	wanted := make([]int64, len(list))
+	for i, c := range list {
+		switch c := c.(type) {
+		case *device.Convolution:
+			var err error
+			if wanted[i], err = w.planAhead(c); err != nil {
+				return err
+			}
+		case *device.Matmul, *device.MatVec:
+			wanted[i] = matmulWorkspace
+		case *device.Linear:
+			wanted[i] = linearWorkspace
+		}
+	}
+	placement, err := w.options.Place(wanted)
+	if err != nil {
+		return err
+	}
+	w.options.Schedule = placement.Schedule
+	w.given = make([]given, len(list))
+	for i, at := range placement.Workspaces {
+		if i < len(list) && wanted[i] > 0 {
+			address, err := w.address(at)
+			if err != nil {
+				return fmt.Errorf("workspace of %s: %w", commandPath(i), err)
+			}
+			w.given[i] = given{C.sb_pointer(address), wanted[i]}
+		}
+	}
+	return nil
 }
 
 // firstOn reports whether a signature has not run on the lane of command i yet.
@@ -337,6 +414,18 @@ func (b *buffer) free() error {
 type area struct {
 	address uint64
 	bytes   int64
+}
+
+// onTrial gives each area the address that a trial uses for it.
+func (w *preparation) onTrial(areas ...area) ([]C.sb_pointer, error) {
+	if w.given == nil {
+		return w.place(areas...)
+	}
+	out := make([]C.sb_pointer, len(areas))
+	for i, a := range areas {
+		out[i] = C.sb_pointer(a.address)
+	}
+	return out, nil
 }
 
 // place gives each area an address in scratch memory.

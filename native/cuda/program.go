@@ -36,29 +36,44 @@ var (
 
 var errClosed = errors.New("the program is closed")
 
-func (d *Device) newProgram(list []device.Command, s *device.Schedule) (*program, error) {
+func (d *Device) newProgram(list []device.Command) (*program, error) {
 	p := &program{d: d, names: make([]string, len(list)), choices: make([]string, len(list))}
 	for i, c := range list {
 		p.names[i] = commandName(c)
 	}
-	lanes := 1
-	if s != nil && s.Lanes > 1 {
-		if err := checkSchedule(s, len(list)); err != nil {
-			return nil, err
-		}
-		lanes, p.lane = s.Lanes, s.Lane
-	}
-	for range lanes {
-		var q *C.sb_queue
-		if C.sb_queue_open(d.c, &q, &p.e) != 0 {
-			return nil, errors.Join(fmt.Errorf("%s: %w", d.Name(), failure(&p.e)), p.closeLanes())
-		}
-		p.lanes = append(p.lanes, q)
+	if err := p.openLane(); err != nil {
+		return nil, err
 	}
 	p.q = p.lanes[0]
 	p.list = C.sb_list_new(C.int(len(list)))
 	d.programs.Add(1)
 	return p, nil
+}
+
+func (p *program) openLane() error {
+	var q *C.sb_queue
+	if C.sb_queue_open(p.d.c, &q, &p.e) != 0 {
+		return fmt.Errorf("%s: %w", p.d.Name(), failure(&p.e))
+	}
+	p.lanes = append(p.lanes, q)
+	return nil
+}
+
+// openLanes opens the lanes of a schedule beside the first.
+func (p *program) openLanes(s *device.Schedule, commands int) error {
+	if s == nil || s.Lanes < 2 {
+		return nil
+	}
+	if err := checkSchedule(s, commands); err != nil {
+		return err
+	}
+	p.lane = s.Lane
+	for len(p.lanes) < s.Lanes {
+		if err := p.openLane(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var convolutionNames = map[device.Direction]string{device.Forward: "convolution",

@@ -31,12 +31,6 @@ int sb_queue_cublas(sb_queue *q, sb_error *e) {
   return 0;
 }
 
-int sb_queue_workspace(sb_queue *q, sb_pointer p, size_t bytes, sb_error *e) {
-  SB_ENTER(q->d, e);
-  SB_TRY(q->d->l, SB_CUBLAS, cublasSetWorkspace_v2, (q->cublas, (void *)p, bytes), e);
-  return 0;
-}
-
 int sb_queue_wait(sb_queue *q, sb_error *e) {
   SB_ENTER(q->d, e);
   return sb_wait(q->d, q->stream, e);

@@ -86,8 +86,6 @@ typedef struct sb_queue {
 int sb_queue_open(sb_device *d, sb_queue **q, sb_error *e);
 int sb_queue_cudnn(sb_queue *q, sb_error *e);
 int sb_queue_cublas(sb_queue *q, sb_error *e);
-// sb_queue_workspace gives the cuBLAS handle its workspace, after its stream: setting that takes the workspace away.
-int sb_queue_workspace(sb_queue *q, sb_pointer p, size_t bytes, sb_error *e);
 int sb_queue_wait(sb_queue *q, sb_error *e);
 int sb_queue_close(sb_queue *q, sb_error *e);
 int sb_queue_write(sb_queue *q, sb_pointer to, const void *from, size_t bytes, sb_error *e);
@@ -196,6 +194,8 @@ typedef struct sb_matmul {
   int64_t step_a, step_b, step_d;
   float alpha, beta;
   sb_pointer a, b, d;
+  sb_pointer workspace;  // the handle's while this runs
+  size_t workspace_bytes;
 } sb_matmul;
 
 int sb_matmul_run(sb_queue *q, const sb_matmul *p, sb_error *e);

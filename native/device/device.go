@@ -139,6 +139,17 @@ type Options struct {
 	Deterministic bool // drop cuDNN engines that may add in any order
 	AllowTF32     bool
 	Schedule      *Schedule // nil: one command after the other
+	// Place, if there is one, says where workspaces lie and what runs side by side, instead of Schedule. It is called once,
+	// with the bytes of workspace that each command will want. Before the call addresses need not be those of later, only
+	// as many bytes behind a multiple of 512; after it they stay. See Placement.
+	Place func(workspaces []int64) (Placement, error)
+}
+
+// Placement is what Options.Place answers. A device that then needs a larger workspace than it asked for, or is given none,
+// takes memory of its own. While it prepares a program it may run commands and so write their results.
+type Placement struct {
+	Workspaces []Pointer // by command; counts where workspace was asked for
+	Schedule   *Schedule
 }
 
 // Schedule lets commands that do not depend on each other run side by side, on up to Lanes lanes. Commands of one lane

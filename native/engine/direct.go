@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"samebits/bridge/diag"
 	"samebits/bridge/recording"
 	"samebits/native/device"
 )
@@ -42,8 +43,12 @@ func spanBytes(v *recording.Value) int64 {
 }
 
 // WriteInputAt copies InputPlace(i).Bytes from an address of the model's own device to input i, in order with what the
-// model launches, without waiting. The elements lie there as they do in the input's place.
+// model launches, without waiting. The elements lie there as they do in the input's place. A key of the recording cannot
+// lie on the device: the host looks at it.
 func (m *Model) WriteInputAt(i int, from uintptr) error {
+	if m.IsKey(i) {
+		return diag.New("KEY_ON_DEVICE", "inputs/"+m.Inputs[i].Name, "the host must see what it holds: hand it over in host memory")
+	}
 	return m.copyDirect("input "+m.Inputs[i].Name, m.InputPlace(i), from, true)
 }
 

@@ -19,7 +19,10 @@ type direct struct {
 	notes *[]string
 }
 
-func (d direct) Prepare([]device.Command, device.Resolve, device.Options) (device.Program, error) {
+func (d direct) Prepare(list []device.Command, _ device.Resolve, o device.Options) (device.Program, error) {
+	if _, err := o.Place(make([]int64, len(list))); err != nil {
+		return nil, err
+	}
 	return &directProgram{slowProgram{calls: d.calls}, d.notes}, nil
 }
 

@@ -67,6 +67,9 @@ func specs(r *recording.Recording, named []recording.Named) []tensor.Spec {
 }
 
 func (m *Model) allocate(weights Weights) (err error) {
+	if err := m.checkWeights(weights); err != nil {
+		return err
+	}
 	if m.state != nil {
 		if err := m.state.ensure(m.device); err != nil {
 			return err
@@ -75,16 +78,30 @@ func (m *Model) allocate(weights Weights) (err error) {
 	if m.fixed, err = m.device.Alloc(max(m.plan.FixedBytes, plan.Alignment)); err != nil {
 		return fmt.Errorf("memory for weights: %w", err)
 	}
-	if m.arena, err = m.device.Alloc(max(m.plan.ArenaBytes, plan.Alignment)); err != nil {
-		return fmt.Errorf("memory for a step: %w", err)
-	}
-	if err := m.SetWeights(weights); err != nil {
-		return err
-	}
-	if m.program, err = m.device.Prepare(m.plan.Step, m.resolve, m.stepOptions()); err != nil {
+	options := m.deviceOptions()
+	options.Place = m.placeArena
+	if m.program, err = m.device.Prepare(m.plan.Step, m.resolve, options); err != nil {
 		return fmt.Errorf("prepare the step: %w", err)
 	}
-	return nil
+	if m.arena == nil {
+		return fmt.Errorf("prepare the step: %s asked for no place", m.device.Name())
+	}
+	return m.setWeights(weights)
+}
+
+// placeArena takes memory for a step once it is known what the device's libraries want.
+func (m *Model) placeArena(workspaces []int64) (device.Placement, error) {
+	placement, err := m.plan.Place(workspaces)
+	if err != nil {
+		return placement, err
+	}
+	if m.arena, err = m.device.Alloc(max(m.plan.ArenaBytes, plan.Alignment)); err != nil {
+		return placement, fmt.Errorf("memory for a step: %w", err)
+	}
+	if placement.Schedule.Lanes == 1 {
+		placement.Schedule = nil // a trace runs operation by operation
+	}
+	return placement, nil
 }
 
 // deviceOptions follow from the recording's numerics profile.
@@ -101,19 +118,16 @@ func (m *Model) deviceOptions() device.Options {
 	return o
 }
 
-// stepOptions adds what may run side by side. A trace runs operation by operation.
-func (m *Model) stepOptions() device.Options {
-	o := m.deviceOptions()
-	if m.plan.Schedule.Lanes > 1 {
-		o.Schedule = m.plan.Schedule
-	}
-	return o
-}
+// unplaced is where the arena would begin before there is one; only what lies behind a multiple of 512 counts.
+const unplaced = uintptr(1) << 40
 
 func (m *Model) resolve(at device.Pointer) uintptr {
 	area, offset, _ := m.plan.Slot(at)
 	memory := m.memory(area)
 	if memory == nil {
+		if area == plan.Arena {
+			return unplaced + uintptr(offset)
+		}
 		return 0
 	}
 	return memory.Address() + uintptr(offset)
@@ -132,8 +146,19 @@ func (m *Model) WriteTable(at device.Pointer, data []byte) error {
 }
 
 // SetWeights copies weights to their places and runs again what was computed from them. Addresses stay, so a captured
-// graph stays valid.
+// graph stays valid. It waits for a step that still runs: weights pass through memory that steps use.
 func (m *Model) SetWeights(weights Weights) error {
+	if err := m.checkWeights(weights); err != nil {
+		return err
+	}
+	if err := m.program.Wait(); err != nil {
+		return err
+	}
+	return m.setWeights(weights)
+}
+
+// checkWeights lists every entry that is missing or has another size than recorded.
+func (m *Model) checkWeights(weights Weights) error {
 	var problems diag.Problems
 	for i := range m.recording.Storages {
 		s := &m.recording.Storages[i]
@@ -147,6 +172,15 @@ func (m *Model) SetWeights(weights Weights) error {
 		}
 		if int64(len(data)) != s.Bytes {
 			problems.Add("WRONG_WEIGHT", "weights/"+s.Name, "%d bytes, the recording has %d", len(data), s.Bytes)
+		}
+	}
+	return problems.Err()
+}
+
+func (m *Model) setWeights(weights Weights) error {
+	for i := range m.recording.Storages {
+		s := &m.recording.Storages[i]
+		if s.Role != recording.Parameter && s.Role != recording.Buffer && s.Role != recording.Constant {
 			continue
 		}
 		memory := m.memory(m.plan.Storages[i].Area)
@@ -154,12 +188,10 @@ func (m *Model) SetWeights(weights Weights) error {
 		if memory == nil || s.Bytes == 0 || (shared && m.keepState) {
 			continue
 		}
+		data, _ := weights(s.Name)
 		if err := memory.Write(m.plan.Storages[i].Offset, data); err != nil {
 			return fmt.Errorf("copy weight %s: %w", s.Name, err)
 		}
-	}
-	if err := problems.Err(); err != nil {
-		return err
 	}
 	return m.runSetup()
 }
@@ -181,7 +213,9 @@ func (m *Model) runSetup() error {
 	if len(m.plan.Setup) == 0 {
 		return nil
 	}
-	setup, err := m.device.Prepare(m.plan.Setup, m.resolve, m.deviceOptions())
+	options := m.deviceOptions()
+	options.Place = func([]int64) (device.Placement, error) { return device.Placement{}, nil } // all results are written anew
+	setup, err := m.device.Prepare(m.plan.Setup, m.resolve, options)
 	if err != nil {
 		return fmt.Errorf("prepare parameter-only work: %w", err)
 	}
@@ -201,8 +235,7 @@ func (m *Model) Choices() []string { return m.program.Choices() }
 
 // PeakBytes is the most device memory that the model holds at once.
 func (m *Model) PeakBytes() int64 {
-	total := m.fixed.Bytes() + m.arena.Bytes()
-	return total + max(m.setupWorkspace, m.program.WorkspaceBytes())
+	return m.fixed.Bytes() + m.arena.Bytes() + m.setupWorkspace + m.program.WorkspaceBytes()
 }
 
 // Run launches one step eagerly, without waiting.

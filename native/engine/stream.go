@@ -6,8 +6,11 @@ import (
 )
 
 // Feed is WriteInput for the steps that are launched after it, in order with those before. Where the device can, it does
-// not wait: the data must stay as it is until Wait.
+// not wait: the data must stay as it is until Wait. A key of the recording must hold what it was recorded with.
 func (m *Model) Feed(i int, data []byte) error {
+	if err := m.recording.CheckKey(m.Inputs[i], data); err != nil {
+		return err
+	}
 	v := &m.recording.Values[m.recording.Inputs[i].Value]
 	transfers, memory, at := m.streamed(v, data)
 	if transfers == nil {

@@ -31,14 +31,20 @@ func (b block) Fill(at, n int64, value byte) error {
 func (b block) Free() error { return nil }
 
 func (s slow) Alloc(n int64) (device.Memory, error) { return make(block, n), nil }
-func (s slow) Prepare([]device.Command, device.Resolve, device.Options) (device.Program, error) {
+func (s slow) Prepare(list []device.Command, _ device.Resolve, o device.Options) (device.Program, error) {
+	if _, err := o.Place(make([]int64, len(list))); err != nil {
+		return nil, err
+	}
 	return &slowProgram{calls: s.calls}, nil
 }
 
 // blocking is the same device without copies on a stream.
 type blocking struct{ slow }
 
-func (b blocking) Prepare([]device.Command, device.Resolve, device.Options) (device.Program, error) {
+func (b blocking) Prepare(list []device.Command, _ device.Resolve, o device.Options) (device.Program, error) {
+	if _, err := o.Place(make([]int64, len(list))); err != nil {
+		return nil, err
+	}
 	return struct{ device.Program }{&slowProgram{calls: b.calls}}, nil
 }
 

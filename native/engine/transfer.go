@@ -8,10 +8,14 @@ import (
 	"samebits/native/device"
 )
 
-// WriteInput copies the contiguous elements of input i to the device.
+// WriteInput copies the contiguous elements of input i to the device. A key of the recording must hold what it was
+// recorded with.
 func (m *Model) WriteInput(i int, data []byte) error {
 	if want := m.Inputs[i].Bytes(); int64(len(data)) != want {
 		return fmt.Errorf("input %s: %d bytes, want %d", m.Inputs[i].Name, len(data), want)
+	}
+	if err := m.recording.CheckKey(m.Inputs[i], data); err != nil {
+		return err
 	}
 	v := &m.recording.Values[m.recording.Inputs[i].Value]
 	if !v.Contiguous() {
@@ -22,6 +26,22 @@ func (m *Model) WriteInput(i int, data []byte) error {
 		return nil // nothing reads it
 	}
 	return memory.Write(at, data)
+}
+
+// Accepts reports whether the recording holds for what its keys hold in data, the contents of all inputs.
+func (m *Model) Accepts(data [][]byte) error {
+	for i, spec := range m.Inputs {
+		if err := m.recording.CheckKey(spec, data[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// IsKey reports whether input i is a key: it is looked at on the host, and no operation reads it.
+func (m *Model) IsKey(i int) bool {
+	_, is := m.recording.Key(m.Inputs[i].Name)
+	return is
 }
 
 // ReadOutput copies the elements of output i to data in logical order.

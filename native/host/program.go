@@ -38,6 +38,13 @@ func (d *Device) Prepare(list []device.Command, resolve device.Resolve, o device
 	d.programs++
 	d.mutex.Unlock()
 	p := &program{device: d, whole: o.Schedule != nil}
+	if o.Place != nil {
+		placement, err := o.Place(make([]int64, len(list))) // the workspace is the program's own
+		if err != nil {
+			return nil, joinErrors(err, p.Close())
+		}
+		p.whole = placement.Schedule != nil
+	}
 	if err := p.lower(list, resolve); err != nil {
 		return nil, joinErrors(err, p.Close())
 	}

@@ -105,6 +105,28 @@ func (p *planner) classify() {
 	p.findStatic()
 }
 
+// What is computed from weights and constants once may be larger than they are by a part of them. A mask that is repeated
+// for every window is better made anew in each step.
+const (
+	hoistGrowth    = 1.0 / 8
+	hoistAllowance = 1 << 20 // bytes, whatever the weights
+)
+
+// growth is how many bytes an operation writes beyond those that it reads.
+func (p *planner) growth(reads, writes []int) int64 {
+	sum := func(values []int) (bytes int64) {
+		seen := map[int]bool{}
+		for _, v := range values {
+			if s := p.plan.Recording.Values[v].Storage; !seen[s] {
+				seen[s] = true
+				bytes += p.plan.Recording.Storages[s].Bytes
+			}
+		}
+		return bytes
+	}
+	return max(0, sum(writes)-sum(reads))
+}
+
 // findStatic marks operations that depend on weights alone. A storage that any other operation writes is not static,
 // and neither is one that is written more than once: its content differs along the step.
 func (p *planner) findStatic() {
@@ -123,11 +145,16 @@ func (p *planner) findStatic() {
 			}
 		}
 	}
+	var room int64
 	for s := range r.Storages {
 		role := r.Storages[s].Role
+		if persistent(role) {
+			room += r.Storages[s].Bytes
+		}
 		p.changes[s] = role == recording.Input || (persistent(role) && writers[s] > 0) || (!persistent(role) && writers[s] != 1) ||
 			(p.options.State != nil && stateful(role))
 	}
+	room = int64(float64(room)*hoistGrowth) + hoistAllowance
 	for i := range r.Operations {
 		if !p.needed[i] {
 			continue
@@ -140,7 +167,9 @@ func (p *planner) findStatic() {
 		for _, v := range writes {
 			static = static && !p.changes[r.Values[v].Storage]
 		}
-		if static {
+		grown := p.growth(reads, writes)
+		if static && grown <= room {
+			room -= grown
 			p.static[i] = true
 			p.plan.Hoisted++
 			continue

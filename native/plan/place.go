@@ -1,51 +1,120 @@
 package plan
 
 import (
+	"cmp"
 	"math/bits"
+	"slices"
 	"sort"
 
 	"samebits/bridge/recording"
+	"samebits/native/device"
 )
 
-// place gives every storage an offset in its area. The arena is filled largest first, each storage at the lowest place
-// where nothing that lives at the same time lies.
-func (p *planner) place() {
-	all := p.plan.Storages
+// findOnce finds memory that no step touches: weights that only Setup turns into something else, and what it needs on the
+// way. They take room in the arena, before the first step. What nothing touches takes none.
+func (p *planner) findOnce() {
+	if p.options.KeepAll {
+		return
+	}
+	in := func(list []device.Command) []bool {
+		touched := make([]bool, len(p.plan.Storages))
+		for _, c := range list {
+			for _, at := range device.Pointers(c) {
+				touched[at.Storage] = true
+			}
+		}
+		return touched
+	}
+	step, setup := in(p.plan.Step), in(p.plan.Setup)
+	for s := range p.plan.Storages {
+		switch st := &p.plan.Storages[s]; {
+		case st.Area == Shared || st.always || step[s]:
+		case setup[s]:
+			st.Area, st.once = Arena, true
+		case st.Area == Fixed:
+			st.Area = Unused
+		}
+	}
+}
+
+// placeFixed gives every storage of the fixed area an offset there.
+func (p *planner) placeFixed() {
+	p.plan.FixedBytes = 0
+	for s := range p.plan.Storages {
+		if st := &p.plan.Storages[s]; st.Area == Fixed {
+			st.Offset = align(p.plan.FixedBytes) + p.skew(s)
+			p.plan.FixedBytes = st.Offset + st.Bytes
+		}
+	}
+}
+
+// layout is a placement of the arena.
+type layout struct {
+	offsets map[int]int64
+	bytes   int64
+}
+
+// placeArena tries several orders of its storages and takes what needs least: each storage lies at the lowest place where
+// nothing that lives at the same time does.
+func (p *planner) placeArena() layout {
 	var arena []int
-	for s := range all {
-		switch all[s].Area {
-		case Fixed:
-			skew := p.skew(s)
-			all[s].Offset = align(p.plan.FixedBytes) + skew
-			p.plan.FixedBytes = all[s].Offset + all[s].Bytes
-		case Arena:
+	for s := range p.plan.Storages {
+		if p.plan.Storages[s].Area == Arena {
 			arena = append(arena, s)
 		}
 	}
-	sort.SliceStable(arena, func(a, b int) bool { return all[arena[a]].Bytes > all[arena[b]].Bytes })
+	all := p.plan.Storages
+	first := func(s int) int {
+		if st := &all[s]; len(st.uses) > 0 && !st.always {
+			return st.uses[0]
+		}
+		return -1
+	}
+	span := func(s int) int {
+		if st := &all[s]; len(st.uses) > 0 && !st.always {
+			return st.uses[len(st.uses)-1] - st.uses[0]
+		}
+		return len(p.plan.Ranges)
+	}
+	large := func(a, b int) int { return cmp.Compare(all[b].Bytes, all[a].Bytes) }
+	best := layout{bytes: -1}
+	for _, order := range []func(a, b int) int{
+		large,
+		func(a, b int) int { return cmp.Or(cmp.Compare(span(b), span(a)), large(a, b)) },
+		func(a, b int) int { return cmp.Or(cmp.Compare(first(a), first(b)), large(a, b)) },
+	} {
+		list := slices.Clone(arena)
+		slices.SortStableFunc(list, order)
+		if l := p.lay(list); best.bytes < 0 || l.bytes < best.bytes {
+			best = l
+		}
+	}
+	return best
+}
+
+func (p *planner) lay(arena []int) layout {
+	l := layout{offsets: make(map[int]int64, len(arena))}
 	var placed []int // by offset
 	for _, s := range arena {
 		skew := p.skew(s)
-		size := align(all[s].Bytes + skew)
+		size := align(p.plan.Storages[s].Bytes + skew)
 		at := int64(0)
 		for _, other := range placed {
 			if p.apart(s, other) {
 				continue
 			}
-			o := &all[other]
-			begin := o.Offset &^ (Alignment - 1)
-			if begin-at >= size {
+			o := l.offsets[other]
+			if o&^(Alignment-1)-at >= size {
 				break
 			}
-			at = max(at, align(o.Offset+o.Bytes))
+			at = max(at, align(o+p.plan.Storages[other].Bytes))
 		}
-		all[s].Offset = at + skew
-		p.plan.ArenaBytes = max(p.plan.ArenaBytes, at+size)
-		i := sort.Search(len(placed), func(i int) bool { return all[placed[i]].Offset > all[s].Offset })
-		placed = append(placed, 0)
-		copy(placed[i+1:], placed[i:])
-		placed[i] = s
+		l.offsets[s] = at + skew
+		l.bytes = max(l.bytes, at+size)
+		i := sort.Search(len(placed), func(i int) bool { return l.offsets[placed[i]] > l.offsets[s] })
+		placed = slices.Insert(placed, i, s)
 	}
+	return l
 }
 
 func align(n int64) int64 { return (n + Alignment - 1) &^ (Alignment - 1) }

@@ -47,6 +47,7 @@ type Storage struct {
 	Offset int64 // in its area
 	uses   []int // operations that touch it, in order
 	always bool  // in use during the whole step and between steps
+	once   bool  // nothing but Setup touches it, so that it may lie in the arena
 }
 
 // Range is a part of a launch list: commands From to To-1.
@@ -66,6 +67,8 @@ type Plan struct {
 	Dropped    int  // operations whose results nobody reads
 	Tail       int  // the first command of Step that Tail appended
 	Kept       bool // every result has memory of its own
+	planner    *planner
+	storages   int // how many there were before Place added workspaces
 }
 
 // Make plans a recording that was verified. It lists every operation that cannot be lowered.
@@ -83,7 +86,6 @@ func Make(r *recording.Recording, options Options) (*Plan, error) {
 		return nil, err
 	}
 	p.classify()
-	p.spread()
 	p.lifetimes()
 	p.lower(&problems)
 	p.share(&problems)
@@ -93,9 +95,16 @@ func Make(r *recording.Recording, options Options) (*Plan, error) {
 	if err := p.tail(); err != nil {
 		return nil, err
 	}
-	p.place()
-	p.plan.Schedule = p.forDevice()
+	p.finish()
 	return p.plan, nil
+}
+
+// finish lays memory out once every command is known.
+func (p *planner) finish() {
+	p.plan.planner, p.plan.storages = p, len(p.plan.Storages)
+	p.findOnce()
+	p.placeFixed()
+	p.choose(nil)
 }
 
 // Slot is the range of bytes that a pointer's storage has, for bounds checks and reports.

@@ -112,12 +112,12 @@ func TestHoistsParameterOnlyWork(t *testing.T) {
 			if len(p.Setup) != tc.setup || len(p.Step) != tc.step {
 				t.Errorf("setup %d, step %d commands; want %d, %d", len(p.Setup), len(p.Step), tc.setup, tc.step)
 			}
-			want := Arena
-			if tc.setup > 0 {
-				want = Fixed
+			if got := p.Storages[b.r.Values[cast].Storage]; got.Area != Arena || got.once != (tc.setup > 0) {
+				t.Errorf("the cast weight lies in area %d, for Setup alone %v", got.Area, got.once)
 			}
-			if got := p.Storages[b.r.Values[cast].Storage].Area; got != want {
-				t.Errorf("the cast weight lies in area %d, want %d", got, want)
+			table := p.Storages[len(b.r.Storages)]
+			if want := map[bool]Area{true: Fixed, false: Arena}[tc.setup > 0]; table.Area != want {
+				t.Errorf("the table lies in area %d, want %d", table.Area, want)
 			}
 		})
 	}
@@ -248,6 +248,21 @@ func TestPlacement(t *testing.T) {
 			}
 		}
 		p := b.plan(t, Options{}, live[len(live)-1])
+		if rng.IntN(2) == 0 {
+			workspaces := make([]int64, len(p.Step))
+			for i := range workspaces {
+				workspaces[i] = max(0, rng.Int64N(3)-1) * rng.Int64N(2<<20)
+			}
+			placement, err := p.Place(workspaces)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, bytes := range workspaces {
+				if _, _, have := p.Slot(placement.Workspaces[i]); bytes > 0 && have != bytes {
+					t.Fatalf("a workspace of %d bytes, want %d", have, bytes)
+				}
+			}
+		}
 		total := int64(0)
 		for i, s := range p.Storages {
 			if s.Area != Arena {
@@ -267,6 +282,114 @@ func TestPlacement(t *testing.T) {
 		if p.ArenaBytes > total {
 			t.Fatalf("arena of %d bytes for storages of %d", p.ArenaBytes, total)
 		}
+	}
+}
+
+// A second placement replaces the first one's workspaces.
+func TestPlaceAgain(t *testing.T) {
+	var b builder
+	v := b.value(recording.Input, "images")
+	for range 3 {
+		v = b.call("test::map", b.scratch(), v)
+	}
+	p := b.plan(t, Options{}, v)
+	storages, arena := len(p.Storages), p.ArenaBytes
+	for _, bytes := range []int64{5 << 20, 7 << 20, 0} {
+		if _, err := p.Place([]int64{bytes, 0, bytes}); err != nil {
+			t.Fatal(err)
+		}
+		if want := arena + bytes; p.ArenaBytes > want || p.ArenaBytes < bytes {
+			t.Errorf("arena of %d bytes with workspaces of %d, which come one after the other; want at most %d", p.ArenaBytes, bytes, want)
+		}
+	}
+	if len(p.Storages) != storages {
+		t.Errorf("%d storages, want %d", len(p.Storages), storages)
+	}
+	if _, err := p.Place([]int64{0}); err == nil {
+		t.Error("workspaces of other commands are not refused")
+	}
+}
+
+// Weights that only Setup reads share memory with the step, but not with its input and output.
+func TestWeightsForSetupLieInTheArena(t *testing.T) {
+	var b builder
+	x := b.value(recording.Input, "images")
+	for range 20 {
+		w := b.value(recording.Parameter, "w")
+		b.r.Storages[b.r.Values[w].Storage].Bytes = 4096
+		x = b.call("test::table", b.scratch(), x, w)
+	}
+	unread := b.value(recording.Parameter, "unread")
+	p := b.plan(t, Options{}, x)
+	if p.FixedBytes > 20*Alignment || p.ArenaBytes < 20*4096 {
+		t.Errorf("%d bytes fixed, %d in the arena", p.FixedBytes, p.ArenaBytes)
+	}
+	if area := p.Storages[b.r.Values[unread].Storage].Area; area != Unused {
+		t.Errorf("a weight that nothing reads lies in area %d", area)
+	}
+	for i, s := range p.Storages {
+		for j, o := range p.Storages[:i] {
+			if s.Area == Arena && o.Area == Arena && (s.once || s.always) && (o.once || o.always) &&
+				s.Offset < o.Offset+o.Bytes && o.Offset < s.Offset+s.Bytes {
+				t.Errorf("storages %d and %d overlap", i, j)
+			}
+		}
+	}
+}
+
+// What is repeated to far more than the weights is not kept.
+func TestDoesNotHoistWhatGrows(t *testing.T) {
+	var b builder
+	x, w := b.value(recording.Input, "images"), b.value(recording.Parameter, "w")
+	large := b.scratch()
+	b.r.Storages[b.r.Values[large].Storage].Bytes = 2 << 20
+	p := b.plan(t, Options{}, b.call("test::table", b.scratch(), x, b.call("test::map", large, w)))
+	if p.Hoisted != 0 {
+		t.Errorf("%d operations are done once", p.Hoisted)
+	}
+}
+
+// Chains whose results are too large to lie side by side run on one lane.
+func TestLanesThatCostMemory(t *testing.T) {
+	for bytes, want := range map[int64]int{4 << 10: 2, 4 << 20: 1} {
+		var b builder
+		x := b.value(recording.Input, "images")
+		var ends []int
+		for range 2 {
+			v := x
+			for range 6 {
+				v = b.call("test::map", b.scratch(), v)
+				b.r.Storages[b.r.Values[v].Storage].Bytes = bytes
+			}
+			ends = append(ends, b.call("test::map", b.scratch(), v))
+		}
+		if p := b.plan(t, Options{}, ends...); p.Schedule.Lanes != want {
+			t.Errorf("%d lanes for results of %d bytes, want %d", p.Schedule.Lanes, bytes, want)
+		}
+	}
+}
+
+// Large workspaces do not lie side by side: operations that have one follow one another.
+func TestLargeWorkspacesExcludeEachOther(t *testing.T) {
+	var b builder
+	x := b.value(recording.Input, "images")
+	var ends []int
+	for range 2 {
+		v := x
+		for range 4 {
+			v = b.call("test::map", b.scratch(), v)
+		}
+		ends = append(ends, v)
+	}
+	p := b.plan(t, Options{}, ends...)
+	if _, err := p.Place([]int64{0, 32 << 20, 0, 0, 0, 0, 32 << 20, 0}); err != nil {
+		t.Fatal(err)
+	}
+	if p.ArenaBytes > 33<<20 || p.Schedule.Lanes != 2 {
+		t.Errorf("%d bytes and %d lanes, want one workspace and 2", p.ArenaBytes, p.Schedule.Lanes)
+	}
+	if !reaches(p, 1, 6, map[int]bool{}) {
+		t.Error("nothing keeps the operations apart")
 	}
 }
 

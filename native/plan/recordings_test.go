@@ -55,8 +55,8 @@ func TestRecordings(t *testing.T) {
 		p := planWhole(r, refused, cell)
 		oneLane, _ := planAll(r, Options{OneLane: true})
 		const mib = 1 << 20
-		line := fmt.Sprintf("%-32s fixed %7.1f  arena %7.1f  one lane %7.1f  widest %7.1f", cell, float64(p.FixedBytes)/mib,
-			float64(p.ArenaBytes)/mib, float64(oneLane.plan.ArenaBytes)/mib, float64(p.widest())/mib)
+		line := fmt.Sprintf("%-32s fixed %7.1f  arena %7.1f  lanes %d  one lane %7.1f  widest %7.1f", cell, float64(p.FixedBytes)/mib,
+			float64(p.ArenaBytes)/mib, p.Schedule.Lanes, float64(oneLane.plan.ArenaBytes)/mib, float64(p.widest())/mib)
 		if peak, ok := peaks[cell]; ok {
 			line += fmt.Sprintf("  reference %5d  rest %8.1f", peak, float64(peak)-float64(p.FixedBytes+p.ArenaBytes)/mib)
 		}
@@ -111,18 +111,16 @@ func planAll(r *recording.Recording, options Options) (p *planner, problems diag
 	}
 	problems = nil
 	p.classify()
-	p.spread()
 	p.lifetimes()
 	p.lower(&problems)
 	p.plan.Tail = len(p.plan.Step)
-	p.place()
-	p.plan.Schedule = p.forDevice()
+	p.finish()
 	return p, problems
 }
 
 // widest is the most memory that is in use at one time if operations run one after the other: no placement needs less.
 func (p *Plan) widest() int64 {
-	change := make([]int64, len(p.Recording.Operations)+2)
+	change, before := make([]int64, len(p.Recording.Operations)+2), int64(0)
 	for s := range p.Storages {
 		st := &p.Storages[s]
 		if st.Area != Arena {
@@ -132,10 +130,14 @@ func (p *Plan) widest() int64 {
 		if !st.always && len(st.uses) > 0 {
 			from, to = st.uses[0], st.uses[len(st.uses)-1]+1
 		}
+		if st.once {
+			before += align(st.Bytes) // while weights are loaded
+			continue
+		}
 		change[from] += align(st.Bytes)
 		change[to] -= align(st.Bytes)
 	}
-	var now, most int64
+	most, now := before, int64(0)
 	for _, c := range change {
 		now += c
 		most = max(most, now)

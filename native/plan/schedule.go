@@ -22,7 +22,9 @@ type schedule struct {
 
 // dependencies gives, for every operation, the operations it must follow because of the storages that both touch: those
 // that wrote what it reads or writes, and those that read what it writes.
-func (p *planner) dependencies() [][]int {
+//
+// Operations that exclude each other follow one another too.
+func (p *planner) dependencies(exclude []bool) [][]int {
 	r := p.plan.Recording
 	writer := make([]int, len(r.Storages))
 	readers := make([][]int, len(r.Storages))
@@ -30,6 +32,7 @@ func (p *planner) dependencies() [][]int {
 		writer[s] = -1
 	}
 	deps := make([][]int, len(r.Operations))
+	excluded := -1 // the last one that excludes others
 	for i := range r.Operations {
 		if !p.needed[i] || p.static[i] {
 			continue
@@ -52,6 +55,10 @@ func (p *planner) dependencies() [][]int {
 				follow(j)
 			}
 		}
+		if exclude != nil && exclude[i] {
+			follow(excluded)
+			excluded = i
+		}
 		for _, v := range reads {
 			s := r.Values[v].Storage
 			readers[s] = append(readers[s], i)
@@ -66,21 +73,16 @@ func (p *planner) dependencies() [][]int {
 
 // spread assigns lanes. An operation follows the operation it depends on if that one is still the last of its lane; else
 // it takes a lane whose last operation it follows anyway; else a new lane; else the one that it waits for least.
-func (p *planner) spread() {
+func (p *planner) spread(lanes int, exclude []bool) *schedule {
 	n := len(p.plan.Recording.Operations)
 	s := &schedule{lane: make([]int8, n), position: make([]int32, n), before: make([]clock, n), waits: make([][]int, n)}
-	p.schedule = s
-	lanes := maxLanes
-	if p.options.KeepAll || p.options.OneLane {
-		lanes = 1
-	}
 	var tail [maxLanes]int
 	var ended [maxLanes]clock // by lane: what has ended once its last operation has
 	var length [maxLanes]int32
 	for l := range tail {
 		tail[l] = -1
 	}
-	deps := p.dependencies()
+	deps := p.dependencies(exclude)
 	for i := range n {
 		s.lane[i] = -1
 		if !p.needed[i] || p.static[i] || p.known[i].Lower == nil {
@@ -103,6 +105,7 @@ func (p *planner) spread() {
 		length[l]++
 		tail[l], ended[l] = i, s.after(i)
 	}
+	return s
 }
 
 func choose(lanes int, deps []int, s *schedule, tail [maxLanes]int, need clock) int {
@@ -185,13 +188,13 @@ func (p *planner) forDevice() *device.Schedule {
 }
 
 // apart reports whether storages a and b may share memory: every use of one ends before the other's first use starts.
-// Inputs, outputs and whatever a trace keeps are in use all the time.
+// Inputs, outputs and whatever a trace keeps are in use all the time, Setup's own storages before any step.
 func (p *planner) apart(a, b int) bool {
 	sa, sb := &p.plan.Storages[a], &p.plan.Storages[b]
-	if sa.always || sb.always {
+	if sa.always || sb.always || sa.once && sb.once {
 		return false
 	}
-	return p.precedes(sa, sb) || p.precedes(sb, sa)
+	return sa.once || sb.once || p.precedes(sa, sb) || p.precedes(sb, sa)
 }
 
 func (p *planner) precedes(a, b *Storage) bool {

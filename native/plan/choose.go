@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"fmt"
+
+	"samebits/native/device"
+)
+
+// Lanes cost memory: what runs side by side cannot share it. A plan may need so much more than one that runs one
+// operation after the other; else it takes fewer lanes. Where several plans share a state (training) nobody counts.
+const (
+	laneTolerance = 1.0 / 32 // of the memory for a step and its weights,
+	laneAllowance = 1 << 20  // and so many bytes
+)
+
+// largeWorkspace is what a workspace must have for its operation to keep to itself: those that have less lie side by side.
+const largeWorkspace = 1 << 20
+
+// Place lays the arena out anew with workspaces in it: so many bytes for each command of Step. Each has its place only
+// while its operation runs. Lanes are chosen anew too.
+func (p *Plan) Place(workspaces []int64) (device.Placement, error) {
+	if len(workspaces) != len(p.Step) {
+		return device.Placement{}, fmt.Errorf("%d workspaces for %d commands", len(workspaces), len(p.Step))
+	}
+	p.Storages = p.Storages[:p.storages]
+	at := make([]device.Pointer, len(workspaces))
+	needs := make([]int64, len(p.Ranges)) // by operation
+	for i, r := range p.Ranges {
+		for c := r.From; c < r.To; c++ {
+			if workspaces[c] > 0 {
+				at[c] = device.Pointer{Storage: len(p.Storages)}
+				p.Storages = append(p.Storages, Storage{Bytes: workspaces[c], Area: Arena, uses: []int{i}})
+				needs[i] += workspaces[c]
+			}
+		}
+	}
+	for c := p.Tail; c < len(p.Step); c++ {
+		if workspaces[c] > 0 {
+			return device.Placement{}, fmt.Errorf("commands[%d], after the recorded operations, wants a workspace of %d bytes", c, workspaces[c])
+		}
+	}
+	p.planner.choose(needs)
+	return device.Placement{Workspaces: at, Schedule: p.Schedule}, nil
+}
+
+// choose takes the most lanes whose arena is not much larger than that of one.
+func (p *planner) choose(workspaces []int64) {
+	one := func() layout {
+		p.schedule = p.spread(1, nil)
+		return p.placeArena()
+	}
+	switch {
+	case p.options.KeepAll || p.options.OneLane:
+		p.settle(one())
+		return
+	case p.options.State != nil:
+		p.schedule = p.spread(maxLanes, nil)
+		p.settle(p.placeArena())
+		return
+	}
+	least := one()
+	limit := least.bytes + int64(float64(least.bytes+p.plan.FixedBytes)*laneTolerance) + laneAllowance
+	apart := make([]bool, len(p.plan.Ranges)) // operations with a large workspace, one after the other
+	exclusive := false
+	for i, bytes := range workspaces {
+		apart[i] = bytes >= largeWorkspace
+		exclusive = exclusive || apart[i]
+	}
+	serial := p.schedule
+	for _, try := range []struct {
+		lanes   int
+		exclude []bool
+	}{{maxLanes, nil}, {maxLanes, apart}, {2, apart}} {
+		if try.exclude != nil && try.lanes == maxLanes && !exclusive {
+			continue
+		}
+		p.schedule = p.spread(try.lanes, try.exclude)
+		if l := p.placeArena(); l.bytes <= limit {
+			p.settle(l)
+			return
+		}
+	}
+	p.schedule = serial
+	p.settle(least)
+}
+
+// settle makes a layout the plan's, under the schedule that it was made for.
+func (p *planner) settle(l layout) {
+	for s, offset := range l.offsets {
+		p.plan.Storages[s].Offset = offset
+	}
+	p.plan.ArenaBytes = l.bytes
+	p.plan.Schedule = p.forDevice()
+}
