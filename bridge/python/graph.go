@@ -137,6 +137,9 @@ func (m *model) zeroInputs() error {
 		return nil
 	}
 	for i, spec := range m.Inputs {
+		if m.IsKey(i) {
+			continue // no step reads it
+		}
 		if err := m.WriteInput(i, make([]byte, spec.Bytes())); err != nil {
 			return err
 		}

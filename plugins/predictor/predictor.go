@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"samebits/bridge/arm"
@@ -23,16 +24,13 @@ import (
 type predictor struct {
 	serve.Unimplemented
 
-	device    device.Device
-	recording *recording.Recording
-	weights   engine.Weights
-	options   plan.Options
-	model     *engine.Model
-	graph     bool
-	inputs    [][][]byte // bank, tensor
-	outputs   [][][]byte
-	pins      nativearm.Pins
-	stats     arm.Stats
+	device  device.Device
+	loaded  []*loaded
+	graph   bool
+	inputs  []bank
+	outputs []bank
+	pins    nativearm.Pins
+	stats   arm.Stats
 }
 
 func (p *predictor) Describe(context.Context) (arm.Description, error) {
@@ -50,12 +48,19 @@ func (p *predictor) Describe(context.Context) (arm.Description, error) {
 	return d, nil
 }
 
+// Load takes a recording with its weights, or, with the option add=on, one more beside those at hand: of another shape, or
+// of other keys.
 func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.LoadRequest) (arm.LoadReply, error) {
 	if request.Arm != arm.NativeEager && request.Arm != arm.NativeGraph {
 		return arm.LoadReply{}, diag.New("UNKNOWN_ARM", "arm", "the predictor is no %q; it is %s and %s",
 			request.Arm, arm.NativeEager, arm.NativeGraph)
 	}
-	options, err := nativearm.PlanOptions(request.Options)
+	add := slices.Contains(request.Options, recording.Setting{Key: "add", Value: "on"})
+	if add && len(p.loaded) == 0 {
+		return arm.LoadReply{}, fmt.Errorf("a further recording before the first: %w", arm.ErrWrongOrder)
+	}
+	options, err := nativearm.PlanOptions(slices.DeleteFunc(slices.Clone(request.Options),
+		func(s recording.Setting) bool { return s.Key == "add" }))
 	if err != nil {
 		return arm.LoadReply{}, err
 	}
@@ -66,16 +71,22 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 	if r.Header.Mode != "predict" {
 		return arm.LoadReply{}, diag.New("WRONG_MODE", "header.mode", "the predictor runs recordings of mode predict, this one is %q", r.Header.Mode)
 	}
-	if err := p.open(request.Device); err != nil {
-		return arm.LoadReply{}, err
+	if add && p.device.Name() != request.Device {
+		return arm.LoadReply{}, diag.New("WRONG_DEVICE", "device", "the first recording is on %s, not on %s", p.device.Name(), request.Device)
 	}
-	p.drop()
+	if !add {
+		if err := p.open(request.Device); err != nil {
+			return arm.LoadReply{}, err
+		}
+		p.drop()
+		p.stats = arm.Stats{}
+	}
 	model, err := engine.Load(p.device, r, weights, engine.Options{Plan: options})
 	if err != nil {
 		return arm.LoadReply{}, nativearm.MemoryError(err)
 	}
-	p.model, p.recording, p.weights, p.options = model, r, weights, options
-	p.stats = arm.Stats{}
+	p.inputs, p.outputs, p.graph = nil, nil, false
+	p.loaded = append(p.loaded, &loaded{model: model, recording: r, weights: weights})
 	return arm.LoadReply{
 		Inputs: model.Inputs, Outputs: model.Outputs, RecordingDigest: r.Digest,
 		ArenaBytes: model.Plan().ArenaBytes, PeakBytes: model.PeakBytes(),
@@ -112,92 +123,83 @@ func (p *predictor) release() error {
 }
 
 func (p *predictor) drop() {
-	if p.model != nil {
-		_ = p.model.Close() // the memory of a lost device is gone anyway
-		p.model = nil
+	for _, l := range p.loaded {
+		_ = l.model.Close() // the memory of a lost device is gone anyway
 	}
+	p.loaded = nil
 	p.inputs, p.outputs, p.graph = nil, nil, false
 }
 
 func (p *predictor) Prepare(_ context.Context, memory *serve.Memory, request arm.PrepareRequest) (arm.PrepareReply, error) {
-	if p.model == nil {
+	if len(p.loaded) == 0 {
 		return arm.PrepareReply{}, fmt.Errorf("prepare before load: %w", arm.ErrWrongOrder)
 	}
-	inputs, err := nativearm.Resolve(memory, "inputs", request.Inputs, p.model.Inputs)
+	inputs, err := p.resolve(memory, "inputs", request.Inputs, func(m *engine.Model) []tensor.Spec { return m.Inputs })
 	if err != nil {
 		return arm.PrepareReply{}, err
 	}
-	outputs, err := nativearm.Resolve(memory, "outputs", request.Outputs, p.model.Outputs)
+	outputs, err := p.resolve(memory, "outputs", request.Outputs, func(m *engine.Model) []tensor.Spec { return m.Outputs })
 	if err != nil {
 		return arm.PrepareReply{}, err
 	}
 	p.inputs, p.outputs = inputs, outputs
 	p.pins.Add(p.device, memory)
-	reply := arm.PrepareReply{PeakBytes: p.model.PeakBytes()}
-	if request.CUDAGraph {
-		if len(inputs) > 0 {
-			if err := p.write(0); err != nil { // warm up with real data
-				return arm.PrepareReply{}, err
-			}
-			if err := p.model.Wait(); err != nil {
-				return arm.PrepareReply{}, err
-			}
+	var reply arm.PrepareReply
+	for _, l := range p.loaded {
+		reply.PeakBytes += l.model.PeakBytes()
+		if !request.CUDAGraph {
+			continue
 		}
-		if !p.graph {
-			p.stats.Captures++
-		}
-		nodes, err := p.model.Capture()
+		nodes, err := p.capture(l)
 		if err != nil {
-			return arm.PrepareReply{}, nativearm.MemoryError(err)
+			return arm.PrepareReply{}, err
 		}
-		reply.Captured, reply.Nodes = true, int64(nodes)
+		reply.Captured, reply.Nodes = true, reply.Nodes+int64(nodes)
 	}
 	p.graph = request.CUDAGraph
 	p.stats.PeakBytes = max(p.stats.PeakBytes, p.device.Peak())
 	return reply, nil
 }
 
-// write hands a bank's inputs to the steps that follow. Their bytes must stay until Wait.
-func (p *predictor) write(bank int) error {
-	for i, data := range p.inputs[bank] {
-		if err := p.model.Feed(i, data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // launch runs one step the way that Prepare fixed, without waiting.
-func (p *predictor) launch() error {
-	p.stats.Launches += int64(p.model.Launches())
+func (p *predictor) launch(m *engine.Model) error {
+	p.stats.Launches += int64(m.Launches())
 	if p.graph {
 		p.stats.Replays++
-		return p.model.Replay()
+		return m.Replay()
 	}
 	p.stats.EagerSteps++
-	return p.model.Run()
+	return m.Run()
 }
 
 func (p *predictor) Step(input, output int) error {
+	l, err := p.choose(input)
+	if err != nil {
+		return err
+	}
 	waits := p.device.Waits()
-	err := p.submit(input, output)
+	err = p.submit(l, input, output)
 	p.stats.Synchronisations += p.device.Waits() - waits
-	if waited := p.model.Wait(); err == nil { // in any case: the banks are the host's again
+	if waited := l.model.Wait(); err == nil { // in any case: the banks are the host's again
 		err = waited
 	}
 	return err
 }
 
 // submit launches a step with its copies, to end with Wait.
-func (p *predictor) submit(input, output int) error {
-	if err := p.write(input); err != nil {
+func (p *predictor) submit(l *loaded, input, output int) error {
+	to := p.outputs[output]
+	if !slices.Contains(to.fits, l) {
+		return diag.New("WRONG_BANK", fmt.Sprintf("outputs[%d]", output), "it has the outputs of another recording than the inputs")
+	}
+	if err := l.write(p.inputs[input]); err != nil {
 		return err
 	}
-	if err := p.launch(); err != nil {
+	if err := p.launch(l.model); err != nil {
 		return err
 	}
-	for i, data := range p.outputs[output] {
-		if err := p.model.Fetch(i, data); err != nil {
+	for i, data := range to.data {
+		if err := l.model.Fetch(i, data); err != nil {
 			return err
 		}
 	}
@@ -206,12 +208,14 @@ func (p *predictor) submit(input, output int) error {
 
 // Disturb poisons what a step must write itself, and takes and frees memory of many sizes.
 func (p *predictor) Disturb(_ context.Context, request arm.DisturbRequest) error {
-	if p.model == nil {
+	if len(p.loaded) == 0 {
 		return fmt.Errorf("disturb before load: %w", arm.ErrWrongOrder)
 	}
-	if request.PoisonOutputs {
-		if err := p.model.Poison(); err != nil {
-			return err
+	for _, l := range p.loaded {
+		if request.PoisonOutputs {
+			if err := l.model.Poison(); err != nil {
+				return err
+			}
 		}
 	}
 	if request.Churn {
@@ -221,22 +225,26 @@ func (p *predictor) Disturb(_ context.Context, request arm.DisturbRequest) error
 }
 
 func (p *predictor) Trace(_ context.Context, memory *serve.Memory, request arm.TraceRequest) (reply arm.TraceReply, err error) {
-	if p.model == nil || request.InputBank < 0 || request.InputBank >= len(p.inputs) {
+	if len(p.loaded) == 0 || request.InputBank < 0 || request.InputBank >= len(p.inputs) {
 		return reply, fmt.Errorf("trace before load and prepare, or of no input bank: %w", arm.ErrWrongOrder)
 	}
-	model, err := engine.Load(p.device, p.recording, p.weights, engine.Options{Plan: plan.Options{KeepAll: true}})
+	l, err := p.choose(request.InputBank)
+	if err != nil {
+		return reply, err
+	}
+	model, err := engine.Load(p.device, l.recording, l.weights, engine.Options{Plan: plan.Options{KeepAll: true}})
 	if err != nil {
 		return reply, nativearm.MemoryError(err)
 	}
 	defer func() { err = errors.Join(err, model.Close()) }()
-	for i, data := range p.inputs[request.InputBank] {
+	for i, data := range p.inputs[request.InputBank].data {
 		if err := model.WriteInput(i, data); err != nil {
 			return reply, err
 		}
 	}
-	reply.Operations = make([]arm.OperationTrace, len(p.recording.Operations))
+	reply.Operations = make([]arm.OperationTrace, len(l.recording.Operations))
 	for i := range reply.Operations {
-		results := recording.Values(p.recording.Operations[i].Results, nil)
+		results := recording.Values(l.recording.Operations[i].Results, nil)
 		reply.Operations[i] = arm.OperationTrace{Operation: i, Digests: make([]string, len(results))}
 	}
 	err = model.Trace(func(at engine.Result, spec tensor.Spec, data []byte) error {
@@ -251,19 +259,23 @@ func (p *predictor) Trace(_ context.Context, memory *serve.Memory, request arm.T
 }
 
 func (p *predictor) Measure(_ context.Context, request arm.MeasureRequest) (reply arm.MeasureReply, err error) {
-	if p.model == nil || request.InputBank < 0 || request.InputBank >= len(p.inputs) {
+	if len(p.loaded) == 0 || request.InputBank < 0 || request.InputBank >= len(p.inputs) {
 		return reply, fmt.Errorf("measure before load and prepare, or of no input bank: %w", arm.ErrWrongOrder)
 	}
-	if err := p.write(request.InputBank); err != nil {
+	l, err := p.choose(request.InputBank)
+	if err != nil {
+		return reply, err
+	}
+	if err := l.write(p.inputs[request.InputBank]); err != nil {
 		return reply, err
 	}
 	reply.Milliseconds = make([]float64, 0, max(request.Iterations, 0))
 	for i := range request.Warmup + request.Iterations {
 		start := time.Now()
-		if err := p.launch(); err != nil {
+		if err := p.launch(l.model); err != nil {
 			return reply, err
 		}
-		if err := p.model.Wait(); err != nil {
+		if err := l.model.Wait(); err != nil {
 			return reply, err
 		}
 		if i >= request.Warmup {

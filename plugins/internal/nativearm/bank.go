@@ -17,24 +17,42 @@ func Resolve(memory *serve.Memory, what string, banks []arm.Bank, specs []tensor
 	var problems diag.Problems
 	out := make([][][]byte, len(banks))
 	for b, bank := range banks {
-		if len(bank) != len(specs) {
-			problems.Add("WRONG_BANK", fmt.Sprintf("%s[%d]", what, b), "%d tensors, the recording has %d", len(bank), len(specs))
-			continue
-		}
-		for i, placed := range bank {
-			path, want := fmt.Sprintf("%s[%d].%s", what, b, placed.Name), specs[i]
-			if placed.Name != want.Name || placed.DType != want.DType || !slices.Equal(placed.Sizes, want.Sizes) {
-				problems.Add("WRONG_TENSOR", path, "%s%v, the recording has %s %s%v", placed.DType, placed.Sizes, want.Name, want.DType, want.Sizes)
-				continue
-			}
-			data, err := memory.Tensor(placed)
-			if err != nil {
-				return nil, err
-			}
-			out[b] = append(out[b], data)
+		var err error
+		if out[b], err = ResolveOne(memory, fmt.Sprintf("%s[%d]", what, b), bank, specs, &problems); err != nil {
+			return nil, err
 		}
 	}
 	return out, problems.Err()
+}
+
+// ResolveOne is Resolve for one bank, whose path is given. What is wrong with it is added to problems.
+func ResolveOne(memory *serve.Memory, path string, bank arm.Bank, specs []tensor.Spec, problems *diag.Problems) (out [][]byte, err error) {
+	if len(bank) != len(specs) {
+		problems.Add("WRONG_BANK", path, "%d tensors, the recording has %d", len(bank), len(specs))
+		return nil, nil
+	}
+	for i, placed := range bank {
+		want := specs[i]
+		if !same(placed.Spec, want) {
+			problems.Add("WRONG_TENSOR", path+"."+placed.Name, "%s%v, the recording has %s %s%v", placed.DType, placed.Sizes, want.Name, want.DType, want.Sizes)
+			continue
+		}
+		data, err := memory.Tensor(placed)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, data)
+	}
+	return out, nil
+}
+
+// Fits reports whether a bank has the tensors of specs.
+func Fits(bank arm.Bank, specs []tensor.Spec) bool {
+	return slices.EqualFunc(bank, specs, func(placed arm.Placed, want tensor.Spec) bool { return same(placed.Spec, want) })
+}
+
+func same(a, b tensor.Spec) bool {
+	return a.Name == b.Name && a.DType == b.DType && slices.Equal(a.Sizes, b.Sizes)
 }
 
 // Churn takes and frees memory of many sizes, as an unkind program would.

@@ -1,0 +1,52 @@
+package recording_test
+
+import (
+	"strings"
+	"testing"
+
+	"samebits/bridge/diag"
+	"samebits/bridge/recording"
+	"samebits/bridge/recording/recordingtest"
+	"samebits/bridge/tensor"
+)
+
+func TestKeys(t *testing.T) {
+	r := recordingtest.ConvBNReLU()
+	r.Header.ProfileSettings = append(r.Header.ProfileSettings, recording.Setting{Key: "key.grids", Value: "8 -3 16 9223372036854775807"})
+	grids := tensor.Spec{Name: "grids", DType: tensor.Int64, Sizes: []int64{2, 2}}
+	data := make([]byte, grids.Bytes())
+	if err := r.PutKey(grids, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.CheckKey(grids, data); err != nil {
+		t.Errorf("its own key: %v", err)
+	}
+	data[0]++
+	ps, _ := diag.Of(r.CheckKey(grids, data))
+	if len(ps) != 1 || ps[0].Reason != recording.OtherKey || ps[0].Path != "inputs/grids" || !strings.Contains(ps[0].Summary, "9 -3 16") {
+		t.Errorf("another key: %v", ps)
+	}
+	images := tensor.Spec{Name: "images", DType: tensor.Float32, Sizes: []int64{1}}
+	if err := r.CheckKey(images, make([]byte, 4)); err != nil {
+		t.Errorf("an input that is no key: %v", err)
+	}
+}
+
+func TestBadKeys(t *testing.T) {
+	for name, c := range map[string]struct {
+		value string
+		spec  tensor.Spec
+	}{
+		"too few":    {"1", tensor.Spec{Name: "grids", DType: tensor.Int64, Sizes: []int64{2}}},
+		"no numbers": {"one two", tensor.Spec{Name: "grids", DType: tensor.Int64, Sizes: []int64{2}}},
+		"too large":  {"1 9223372036854775808", tensor.Spec{Name: "grids", DType: tensor.Int64, Sizes: []int64{2}}},
+		"other type": {"1 2", tensor.Spec{Name: "grids", DType: tensor.Float64, Sizes: []int64{2}}},
+		"none":       {"", tensor.Spec{Name: "other", DType: tensor.Int64, Sizes: []int64{2}}},
+	} {
+		r := recordingtest.ConvBNReLU()
+		r.Header.ProfileSettings = append(r.Header.ProfileSettings, recording.Setting{Key: "key.grids", Value: c.value})
+		if ps, ok := diag.Of(r.PutKey(c.spec, make([]byte, c.spec.Bytes()))); !ok || ps[0].Reason != "BAD_KEY" {
+			t.Errorf("%s: %v", name, ps)
+		}
+	}
+}
