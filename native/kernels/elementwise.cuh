@@ -141,17 +141,38 @@ template <int N, class T> __device__ __forceinline__ bool whole(const T* data, c
   return by.along[0] == 1 && all % N == 0 && aligned(data, N);
 }
 
+// load_whole loads a pack by one instruction where an input is made of S and lies so.
+template <class S, int N, class T>
+__device__ __forceinline__ bool load_whole(const source& x, int64_t at, int dims, pack<T, N>* v) {
+  const S* data = (const S*)x.data;
+  if (x.type != code_of<S>::value || !whole<N>(data, x.by, dims)) return false;
+  pack<S, N> in = read<N>(data + at);
+#pragma unroll
+  for (int j = 0; j < N; j++) v->at[j] = convert<T>(in.at[j]);
+  return true;
+}
+// What autocast mixes with float32 is as quick as what has one type.
+template <int N, class T>
+__device__ __forceinline__ bool load_narrow(const source& x, int64_t at, int dims, pack<T, N>* v) {
+  return false;
+}
+template <int N> __device__ __forceinline__ bool load_narrow(const source& x, int64_t at, int dims, pack<float, N>* v) {
+  if constexpr (N > 1) return load_whole<bf16>(x, at, dims, v) || load_whole<f16>(x, at, dims, v);
+  return false;
+}
+
 template <int N, class T>
 __device__ __forceinline__ pack<T, N> load_pack(const source& x, const position& p, int dims) {
   int64_t at = offset(x.by, p, dims), step = x.by.along[0];
   pack<T, N> v;
   if (x.type == code_of<T>::value) {
+    if (load_whole<T>(x, at, dims, &v)) return v;
     const T* data = (const T*)x.data;
-    if (whole<N>(data, x.by, dims)) return read<N>(data + at);
 #pragma unroll
     for (int j = 0; j < N; j++) v.at[j] = step == 0 && j > 0 ? v.at[0] : data[at + j * step];
     return v;
   }
+  if (load_narrow(x, at, dims, &v)) return v;
 #pragma unroll
   for (int j = 0; j < N; j++) v.at[j] = step == 0 && j > 0 ? v.at[0] : load_as<T>(x.type, x.data, at + j * step);
   return v;

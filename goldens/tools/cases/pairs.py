@@ -16,7 +16,7 @@ def comparisons(dtype: str) -> None:
             ("other", tensor(dtype, [484], 1, "edges")),
         ]
         case(f"{name}.{short}.edges", f"aten::{name}.Tensor", pair, True)
-        for number in (0.01, 1, -0.0):
+        for number in (0.01, 1, 1.001, -0.0):
             for fill, count in (("ties", 1003), ("edges", 22)):
                 arguments = [
                     ("self", tensor(dtype, [count], 0, fill)),
