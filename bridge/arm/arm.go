@@ -120,7 +120,7 @@ type ExportRequest struct {
 
 // LoadRequest hands over a recording and weights, or weights alone after Build.
 type LoadRequest struct {
-	Recording  Region // length 0 for reference plugins
+	Recording  Region // length 0 after Build
 	Weights    Region
 	Device     string
 	Arm        string

@@ -907,7 +907,7 @@ func (*ExportReply) Descriptor() ([]byte, []int) {
 
 type LoadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Recording     *Region                `protobuf:"bytes,1,opt,name=recording,proto3" json:"recording,omitempty"` // length 0 for reference plugins
+	Recording     *Region                `protobuf:"bytes,1,opt,name=recording,proto3" json:"recording,omitempty"` // length 0 after Build
 	Weights       *Region                `protobuf:"bytes,2,opt,name=weights,proto3" json:"weights,omitempty"`
 	Device        string                 `protobuf:"bytes,3,opt,name=device,proto3" json:"device,omitempty"`
 	Arm           string                 `protobuf:"bytes,4,opt,name=arm,proto3" json:"arm,omitempty"`

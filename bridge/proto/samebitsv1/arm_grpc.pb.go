@@ -48,7 +48,7 @@ type ArmClient interface {
 	Record(ctx context.Context, in *RecordRequest, opts ...grpc.CallOption) (*RecordReply, error)
 	// Export copies a result of Build or Record into the shared memory.
 	Export(ctx context.Context, in *ExportRequest, opts ...grpc.CallOption) (*ExportReply, error)
-	// Load takes a recording and weights (native plugins), or weights alone after Build (reference plugins).
+	// Load takes a recording and weights, or weights alone after Build (reference plugins).
 	Load(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (*LoadReply, error)
 	// Prepare fixes the banks of inputs and outputs that steps will name, and captures if a graph is asked for.
 	Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*PrepareReply, error)
@@ -192,7 +192,7 @@ type ArmServer interface {
 	Record(context.Context, *RecordRequest) (*RecordReply, error)
 	// Export copies a result of Build or Record into the shared memory.
 	Export(context.Context, *ExportRequest) (*ExportReply, error)
-	// Load takes a recording and weights (native plugins), or weights alone after Build (reference plugins).
+	// Load takes a recording and weights, or weights alone after Build (reference plugins).
 	Load(context.Context, *LoadRequest) (*LoadReply, error)
 	// Prepare fixes the banks of inputs and outputs that steps will name, and captures if a graph is asked for.
 	Prepare(context.Context, *PrepareRequest) (*PrepareReply, error)

@@ -129,7 +129,7 @@ class ArmServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Load(self, request, context):
-        """Load takes a recording and weights (native plugins), or weights alone after Build (reference plugins).
+        """Load takes a recording and weights, or weights alone after Build (reference plugins).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
