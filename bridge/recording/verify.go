@@ -57,7 +57,7 @@ func (v *verifier) header() {
 		{"header.family", h.Family}, {"header.size", h.Size}, {"header.task", h.Task}, {"header.profile", h.Profile},
 	} {
 		if !identifier(f.text) {
-			v.add("BAD_HEADER", f.path, "%.64q is no name of letters, digits and _ . + -", f.text)
+			v.add("BAD_HEADER", f.path, "%.64q is no name of letters, digits and _ . + - @", f.text)
 		}
 	}
 	for _, f := range []struct {
@@ -165,14 +165,14 @@ func oneOf(text string, known []string) bool {
 	return false
 }
 
-// identifier reports whether text is a short name of letters, digits and _ . + -
+// identifier reports whether text is a short name of letters, digits and _ . + - and @, which stands before a variant
 func identifier(text string) bool {
 	if text == "" || len(text) > 64 {
 		return false
 	}
 	for _, c := range []byte(text) {
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '.', c == '+', c == '-':
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '.', c == '+', c == '-', c == '@':
 		default:
 			return false
 		}

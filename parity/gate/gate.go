@@ -20,6 +20,10 @@ const (
 	PartialBatch  ID = "PARTIAL"
 	Resume        ID = "RESUME"
 	Native        ID = "NATIVE"
+
+	// Of some cells alone: those whose step is a segment, and those whose graphs must stand beside others.
+	Seam  ID = "SEAM"
+	Shape ID = "SHAPE"
 )
 
 // The modes of a cell.
@@ -34,6 +38,18 @@ func Order(mode string) []ID {
 		return []ID{SameRecording, Reproduces, InputSeen, Engaged, Replay, NotStale, State, HyperObeyed, PartialBatch, Resume, Native}
 	}
 	return []ID{SameRecording, Reproduces, InputSeen, Engaged, Replay, NotStale, Native}
+}
+
+// Of lists the gates of a result in the order in which they are judged: those of its mode, and those that only some cells
+// have.
+func Of(mode string, gates map[ID]Finding) []ID {
+	all := Order(mode)
+	for _, id := range []ID{Seam, Shape} {
+		if _, has := gates[id]; has {
+			all = append(all, id)
+		}
+	}
+	return all
 }
 
 // Outcome is how a gate ended.
@@ -80,6 +96,9 @@ const (
 	AfterShortBatch           Reason = "AFTER_SHORT_BATCH"
 	ResumeDiffers             Reason = "RESUME_DIFFERS"
 	CheckpointNotExchanged    Reason = "CHECKPOINT_NOT_EXCHANGED"
+	SeamDiffers               Reason = "SEAM_DIFFERS"
+	ShapeDiffers              Reason = "SHAPE_DIFFERS"
+	KeyIgnored                Reason = "KEY_IGNORED"
 	NoGPU                     Reason = "NO_GPU"
 	NotReached                Reason = "NOT_REACHED"
 )

@@ -76,16 +76,16 @@ func title(r result.Result) string {
 
 // gates writes a line a gate and, of a gate that did not pass, why.
 func gates(b *strings.Builder, r result.Result) {
-	if !slices.ContainsFunc(gate.Order(r.Mode), func(id gate.ID) bool { return r.Gates[id].Outcome != gate.Skipped }) {
+	if !slices.ContainsFunc(gate.Of(r.Mode, r.Gates), func(id gate.ID) bool { return r.Gates[id].Outcome != gate.Skipped }) {
 		return // none was reached
 	}
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	for _, id := range gate.Order(r.Mode) {
+	for _, id := range gate.Of(r.Mode, r.Gates) {
 		f := r.Gates[id]
 		fmt.Fprintf(t, "  %s\t%s\t%s\n", id, f.Outcome, note(f, r.Arms))
 	}
 	_ = t.Flush() // a strings.Builder never fails
-	for _, id := range gate.Order(r.Mode) {
+	for _, id := range gate.Of(r.Mode, r.Gates) {
 		f := r.Gates[id]
 		if f.Outcome == gate.Failed {
 			fmt.Fprintf(b, "  %s: %s\n    reproduce: %s\n", id, strings.ReplaceAll(f.Detail, "; ", "\n    "), f.Reproduce)
@@ -122,6 +122,8 @@ func figures(f any) string {
 		return fmt.Sprintf(" %d nodes, %d replays", f.Nodes, f.Replays)
 	case gate.StateFigures:
 		return stateFigures(f)
+	case gate.ShapeFigures:
+		return fmt.Sprintf(" %d graphs of %s, %d replays", f.Captures, strings.Join(f.Shapes, " and "), f.Replays)
 	case gate.RoundingFigures:
 		if f.Same {
 			return " same bits"

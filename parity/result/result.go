@@ -46,6 +46,7 @@ type Result struct {
 	Device    string `json:"device"` // cuda:0, host
 
 	Training *Training `json:"training,omitempty"` // of mode train
+	Seam     *Seam     `json:"seam,omitempty"`     // where the step is a segment of the family's forward
 
 	Verdict  Verdict     `json:"verdict"`
 	Reason   gate.Reason `json:"reason,omitempty"` // of every verdict but exact and consistent
@@ -65,6 +66,12 @@ type Training struct {
 	schedule.Recipe
 	Classes    int64 `json:"classes"`               // labels are below it
 	ShortBatch int64 `json:"short_batch,omitempty"` // of the gate PARTIAL
+}
+
+// Seam says where a cell's captured segment ends. What comes behind it runs eagerly, and the gate SEAM proves the seam.
+type Seam struct {
+	Segment string `json:"segment"` // LibreYOLO's name of it
+	Rest    bool   `json:"rest"`    // there is a rest here to run behind it
 }
 
 // Problem is one thing that is wrong, as diag.Problem has it.

@@ -152,7 +152,10 @@ func (v *verification) predict(ctx context.Context) error {
 	if err := v.referenceGraph(ctx, ps); err != nil {
 		return err
 	}
-	if err := v.native(ctx, ps); err != nil || !v.suite.Together {
+	if err := v.native(ctx, ps); err != nil {
+		return err
+	}
+	if err := v.further(ctx); err != nil || !v.suite.Together {
 		return err
 	}
 	var measured []*session

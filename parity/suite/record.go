@@ -23,6 +23,22 @@ type Recorded struct {
 	Built     []byte // safetensors: the model's own weights, for reference arms
 	Inputs    []tensor.Spec
 	Outputs   []tensor.Spec
+
+	Segment string      // the part of the family's forward that the step is; empty: all of it
+	Rest    bool        // what comes behind the segment can be run here
+	Others  []arm.Other // cells that graphs of this one must stand beside
+}
+
+// furtherGates are those that not every cell has.
+func (r *Recorded) furtherGates() []gate.ID {
+	var all []gate.ID
+	if r.Rest {
+		all = append(all, gate.Seam)
+	}
+	if len(r.Others) > 0 {
+		all = append(all, gate.Shape)
+	}
+	return all
 }
 
 // recorder is a reference process that has built a cell's model.
@@ -37,7 +53,8 @@ func startRecorder(ctx context.Context, a Arm, cell Cell, probes []string) (*rec
 		return nil, fmt.Errorf("build %v: %w", cell, err)
 	}
 	cell.Size, cell.Task, cell.ImgSize, cell.Batch = built.Size, built.Task, built.ImgSize, max(cell.Batch, 1)
-	r := &recorder{session{arm: a, name: "recorder", probes: probes}, Recorded{Cell: cell, Inputs: built.Inputs}}
+	r := &recorder{session{arm: a, name: "recorder", probes: probes}, Recorded{Cell: cell, Inputs: built.Inputs,
+		Segment: built.Segment, Rest: built.Rest, Others: built.Others}}
 	if r.got.Built, err = export(ctx, a, arm.TheWeights, built.WeightsLength); err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (v *verification) openNative(ctx context.Context, name string, options ...r
 	if err != nil {
 		return nil, err
 	}
-	s := &session{arm: a, name: name, probes: v.probes}
+	s := &session{arm: a, name: name, probes: v.probes, keys: v.recorded.Recording}
 	return opened(s, func() error { return v.load(ctx, s, options) })
 }
 

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"samebits/bridge/arm"
+	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 	"samebits/parity/gate"
-	"samebits/parity/probe"
 )
 
 // outputBanks is how many banks a session writes in turn: two, so that a result can be held while another is made.
@@ -20,6 +20,9 @@ type session struct {
 	name     string // of the arm
 	probes   []string
 	inputs   []arm.Bank
+	given    [][][]byte           // the bytes of inputs
+	keys     *recording.Recording // says what inputs hold that are keys; nil: none is
+	made     []tensor.Spec        // inputs that a segment makes
 	outputs  []tensor.Spec
 	data     [outputBanks][][]byte
 	prepared arm.PrepareReply
@@ -53,11 +56,11 @@ func (s *session) place(ctx context.Context, inputs []tensor.Spec, seed uint64) 
 			return err
 		}
 		for i, spec := range inputs {
-			if err := probe.Fill(name, spec, seed, data[i]); err != nil {
+			if err := s.fill(name, spec, seed, data[i]); err != nil {
 				return err
 			}
 		}
-		s.inputs = append(s.inputs, bank)
+		s.inputs, s.given = append(s.inputs, bank), append(s.given, data)
 	}
 	return nil
 }

@@ -53,8 +53,9 @@ type verification struct {
 	describing  sync.Mutex
 	environment map[string][]recording.Setting // by side
 
-	eager    gate.Run // what the eager reference gave
-	training training // of a cell of mode train
+	eager    gate.Run            // what the eager reference gave
+	runs     map[string]gate.Run // what arms gave, where SEAM or SHAPE asks for it
+	training training            // of a cell of mode train
 	result   result.Result
 	step     int
 }
@@ -74,7 +75,7 @@ func (s *Suite) Verify(ctx context.Context, cell Cell) result.Result {
 
 func (s *Suite) begin(cell Cell) *verification {
 	return &verification{suite: s, asked: cell, cell: cell, probes: probe.Names(), result: cell.Result(),
-		ready: make(chan struct{}), environment: map[string][]recording.Setting{}}
+		ready: make(chan struct{}), environment: map[string][]recording.Setting{}, runs: map[string]gate.Run{}}
 }
 
 // run goes through the arms. It ends early, without an error, where a gate that failed leaves nothing to compare with.
@@ -88,7 +89,8 @@ func (v *verification) run(ctx context.Context) error {
 func (v *verification) progress(what string) {
 	v.step++
 	if v.suite.Progress != nil {
-		v.suite.Progress(Event{v.cell, v.step, Steps(v.cell), what})
+		steps := Steps(v.cell) + len(v.recorded.furtherGates()) // one more each
+		v.suite.Progress(Event{v.cell, v.step, steps, what})
 	}
 }
 
@@ -139,6 +141,8 @@ func (v *verification) record(ctx context.Context, again bool) error {
 	}
 	v.cell = r.got.Cell
 	v.fillIn()
+	v.recorded.Segment, v.recorded.Rest, v.recorded.Others = r.got.Segment, r.got.Rest, r.got.Others
+	v.noteSeam()
 	if err := v.describe(ctx, a, reference); err != nil {
 		return err
 	}
@@ -176,6 +180,9 @@ func (v *verification) fillIn() {
 // took notes that an arm ran, and what it gave.
 func (v *verification) took(name string, run gate.Run) error {
 	v.result.Arms = append(v.result.Arms, name)
+	if len(v.recorded.furtherGates()) > 0 {
+		v.runs[name] = run
+	}
 	if v.result.Digests.Outputs == nil {
 		v.result.Digests.Outputs = map[string]map[string]map[string]string{}
 	}

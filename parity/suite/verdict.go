@@ -23,7 +23,7 @@ const Interrupted gate.Reason = "INTERRUPTED"
 func (v *verification) finish(ctx context.Context, err error) {
 	r := &v.result
 	why := "the verification broke off"
-	for _, id := range gate.Order(v.cell.mode()) {
+	for _, id := range append(gate.Order(v.cell.mode()), v.recorded.furtherGates()...) {
 		f, judged := r.Gates[id]
 		if !judged {
 			r.Gates[id] = gate.Skip(gate.NotReached, why)
@@ -48,7 +48,7 @@ func (v *verification) finish(ctx context.Context, err error) {
 func (v *verification) verdict() (result.Verdict, gate.Reason, string) {
 	words := map[gate.ID]result.Verdict{gate.SameRecording: result.Refused, gate.Reproduces: result.EagerNoise,
 		gate.InputSeen: result.Refused, gate.Engaged: result.Refused}
-	for _, id := range gate.Order(v.cell.mode()) {
+	for _, id := range gate.Of(v.cell.mode(), v.result.Gates) {
 		f := v.result.Gates[id]
 		if f.Outcome != gate.Failed {
 			continue
@@ -57,8 +57,11 @@ func (v *verification) verdict() (result.Verdict, gate.Reason, string) {
 		if !special {
 			word = result.Differs
 		}
-		if f.Reason == gate.HyperNotSeen {
+		switch f.Reason {
+		case gate.HyperNotSeen:
 			word = result.Refused
+		case gate.EagerNoise:
+			word = result.EagerNoise
 		}
 		return word, f.Reason, fmt.Sprintf("%s: %s", id, f.Detail)
 	}

@@ -186,7 +186,9 @@ func TestBanksOfOtherRecordings(t *testing.T) {
 	if err := p.Step(t.Context(), 0, 1); err == nil || !strings.Contains(err.Error(), "WRONG_BANK") {
 		t.Error(err)
 	}
-	five := func(name string) tensor.Spec { return tensor.Spec{Name: name, DType: tensor.Float32, Sizes: []int64{5}} }
+	five := func(name string) tensor.Spec {
+		return tensor.Spec{Name: name, DType: tensor.Float32, Sizes: []int64{5}}
+	}
 	in, _, err := p.Memory().AllocBank(t.Context(), []tensor.Spec{five("images"), {Name: "grids", DType: tensor.Int64, Sizes: []int64{1, 2}}})
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,7 @@ type Faults struct {
 	CrashesOn        string                 // the family that native cannot load
 	PanicsOn         string                 // the family on which native's side of the host panics
 
+	Further  // of families with a seam or with keys
 	Training // of the fakes in training
 }
 
@@ -148,6 +149,7 @@ type fakeArm struct {
 	recorded  []byte
 	weights   []float32
 	captured  []float32 // the inputs of the first replay
+	keys      []int64   // of what was loaded or captured
 	poisoned  bool
 	churned   bool
 }
@@ -199,7 +201,7 @@ func (a *fakeArm) Build(_ context.Context, r arm.BuildRequest) (arm.BuildReply, 
 	for i := range a.weights {
 		a.weights[i] = 0.3 + float32(i%7)/10
 	}
-	return arm.BuildReply{Inputs: []tensor.Spec{images()}, WeightsLength: int64(len(a.file())), Task: a.task, Size: "s", ImgSize: 8}, nil
+	return a.furtherBuild(arm.BuildReply{Inputs: []tensor.Spec{images()}, WeightsLength: int64(len(a.file())), Task: a.task, Size: "s", ImgSize: 8}), nil
 }
 
 func images() tensor.Spec {
@@ -245,6 +247,7 @@ func (a *fakeArm) Record(_ context.Context, inputs arm.Bank) (arm.RecordReply, e
 		r.Header.DeviceType = "cuda"
 	}
 	r.Header.Family, r.Header.Task, r.Header.Precision = a.family, a.task, a.precision
+	a.addKey(r)
 	if a.OtherPrecision {
 		r.Header.Precision = "fp16"
 	}
@@ -302,7 +305,8 @@ func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, err
 		if err != nil {
 			return arm.LoadReply{}, err
 		}
-		switch r.Header.Family {
+		a.family = r.Header.Family
+		switch a.family {
 		case a.CrashesOn:
 			return arm.LoadReply{}, errors.New("there is no space left on the device")
 		case a.PanicsOn:
@@ -318,7 +322,7 @@ func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, err
 		return arm.LoadReply{}, errors.New("no weight")
 	}
 	a.weights = parse(w.Data)
-	return arm.LoadReply{Inputs: []tensor.Spec{images()}, Outputs: a.specs()}, nil
+	return a.furtherLoad(arm.LoadReply{Inputs: []tensor.Spec{images()}, Outputs: a.specs()}), nil
 }
 
 func (a *fakeArm) specs() []tensor.Spec {
@@ -338,7 +342,7 @@ func (a *fakeArm) Prepare(_ context.Context, r arm.PrepareRequest) (arm.PrepareR
 	if !r.CUDAGraph || a.NotCaptured {
 		return arm.PrepareReply{}, nil
 	}
-	a.stats.Captures++
+	a.stats.Captures += a.countGraphs()
 	return arm.PrepareReply{Captured: true, Nodes: 2}, nil
 }
 
@@ -364,6 +368,18 @@ func (a *fakeArm) Step(_ context.Context, input, output int) error {
 	a.steps++
 	x := parse(a.at(a.banks.Inputs[input][0].Region))
 	graph := a.banks.CUDAGraph
+	if a.name == arm.ReferenceWhole || a.name == arm.ReferenceRest {
+		return a.stepOverSeam(x, input, output)
+	}
+	key, err := a.choose(input)
+	if err != nil {
+		return err
+	}
+	if graph && key.stranger {
+		graph = false
+		a.stats.EagerSteps++
+		a.stats.Fallbacks++
+	}
 	if graph {
 		a.countReplay()
 		if a.captured == nil {
@@ -374,6 +390,9 @@ func (a *fakeArm) Step(_ context.Context, input, output int) error {
 		}
 	}
 	features, logits := a.compute(x, false)
+	for i := range logits {
+		logits[i] += key.shift
+	}
 	switch {
 	case a.Noise && !graph && a.kind == "reference" && !a.double:
 		logits[5] += float32(a.process)
