@@ -19,6 +19,8 @@ const (
 	ReferenceRest  = "reference-rest"  // what comes behind the segment, on what a segment gave
 	NativeEager    = "native-eager"
 	NativeGraph    = "native-graph"
+	// ReferenceCompile is torch.compile, with graphs: to compare times with. Nobody claims that its bits are eager's.
+	ReferenceCompile = "reference-compile"
 )
 
 // Region is a range of the shared memory in bytes. Offsets are multiples of Alignment.
@@ -200,4 +202,5 @@ type Stats struct {
 	PeakBytes                                int64
 	Synchronisations                         int64 // waits for the device inside steps, the one that ends each step apart
 	FallbackReason                           string
+	ReservedBytes                            int64 // the most that a caching allocator held of the device; 0: there is none
 }

@@ -106,12 +106,12 @@ func MeasureReplyFrom(r *pb.MeasureReply) arm.MeasureReply {
 func Stats(s arm.Stats) *pb.StatsReply {
 	return &pb.StatsReply{Captures: unsigned(s.Captures), Replays: unsigned(s.Replays), EagerSteps: unsigned(s.EagerSteps),
 		Fallbacks: unsigned(s.Fallbacks), Launches: unsigned(s.Launches), PeakBytes: unsigned(s.PeakBytes),
-		FallbackReason: valid(s.FallbackReason), Synchronisations: unsigned(s.Synchronisations)}
+		FallbackReason: valid(s.FallbackReason), Synchronisations: unsigned(s.Synchronisations), ReservedBytes: unsigned(s.ReservedBytes)}
 }
 
 // StatsFrom converts from the wire.
 func StatsFrom(s *pb.StatsReply) arm.Stats {
 	return arm.Stats{Captures: signed(s.GetCaptures()), Replays: signed(s.GetReplays()), EagerSteps: signed(s.GetEagerSteps()),
 		Fallbacks: signed(s.GetFallbacks()), Launches: signed(s.GetLaunches()), PeakBytes: signed(s.GetPeakBytes()),
-		FallbackReason: s.GetFallbackReason(), Synchronisations: signed(s.GetSynchronisations())}
+		FallbackReason: s.GetFallbackReason(), Synchronisations: signed(s.GetSynchronisations()), ReservedBytes: signed(s.GetReservedBytes())}
 }

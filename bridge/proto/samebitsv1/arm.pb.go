@@ -354,7 +354,7 @@ type BuildRequest struct {
 	Precision     string                 `protobuf:"bytes,5,opt,name=precision,proto3" json:"precision,omitempty"` // fp32, bf16, fp16, fp64
 	Profile       string                 `protobuf:"bytes,6,opt,name=profile,proto3" json:"profile,omitempty"`
 	Device        string                 `protobuf:"bytes,7,opt,name=device,proto3" json:"device,omitempty"`                                      // cuda:0, cpu
-	Arm           string                 `protobuf:"bytes,8,opt,name=arm,proto3" json:"arm,omitempty"`                                            // reference-eager, reference-graph, reference-whole, reference-rest
+	Arm           string                 `protobuf:"bytes,8,opt,name=arm,proto3" json:"arm,omitempty"`                                            // reference-eager, reference-graph, reference-compile, reference-whole, reference-rest
 	FreshWeights  bool                   `protobuf:"varint,9,opt,name=fresh_weights,json=freshWeights,proto3" json:"fresh_weights,omitempty"`     // false: seasoned
 	Imgsz         int64                  `protobuf:"varint,10,opt,name=imgsz,proto3" json:"imgsz,omitempty"`                                      // 0: the family's own
 	Batch         int64                  `protobuf:"varint,11,opt,name=batch,proto3" json:"batch,omitempty"`                                      // 0: 1
@@ -1708,7 +1708,8 @@ type StatsReply struct {
 	Launches         uint64                 `protobuf:"varint,5,opt,name=launches,proto3" json:"launches,omitempty"` // operations or graph nodes sent to the device, all steps together
 	PeakBytes        uint64                 `protobuf:"varint,6,opt,name=peak_bytes,json=peakBytes,proto3" json:"peak_bytes,omitempty"`
 	FallbackReason   string                 `protobuf:"bytes,7,opt,name=fallback_reason,json=fallbackReason,proto3" json:"fallback_reason,omitempty"`
-	Synchronisations uint64                 `protobuf:"varint,8,opt,name=synchronisations,proto3" json:"synchronisations,omitempty"` // waits of the host for the device inside steps, the one that ends each step apart
+	Synchronisations uint64                 `protobuf:"varint,8,opt,name=synchronisations,proto3" json:"synchronisations,omitempty"`                // waits of the host for the device inside steps, the one that ends each step apart
+	ReservedBytes    uint64                 `protobuf:"varint,9,opt,name=reserved_bytes,json=reservedBytes,proto3" json:"reserved_bytes,omitempty"` // the most that a caching allocator held of the device; 0: there is none, or nobody counts
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1795,6 +1796,13 @@ func (x *StatsReply) GetFallbackReason() string {
 func (x *StatsReply) GetSynchronisations() uint64 {
 	if x != nil {
 		return x.Synchronisations
+	}
+	return 0
+}
+
+func (x *StatsReply) GetReservedBytes() uint64 {
+	if x != nil {
+		return x.ReservedBytes
 	}
 	return 0
 }
@@ -2046,7 +2054,7 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"iterations\"2\n" +
 	"\fMeasureReply\x12\"\n" +
 	"\fmilliseconds\x18\x01 \x03(\x01R\fmilliseconds\"\x0e\n" +
-	"\fStatsRequest\"\x91\x02\n" +
+	"\fStatsRequest\"\xb8\x02\n" +
 	"\n" +
 	"StatsReply\x12\x1a\n" +
 	"\bcaptures\x18\x01 \x01(\x04R\bcaptures\x12\x18\n" +
@@ -2058,7 +2066,8 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\n" +
 	"peak_bytes\x18\x06 \x01(\x04R\tpeakBytes\x12'\n" +
 	"\x0ffallback_reason\x18\a \x01(\tR\x0efallbackReason\x12*\n" +
-	"\x10synchronisations\x18\b \x01(\x04R\x10synchronisations\"<\n" +
+	"\x10synchronisations\x18\b \x01(\x04R\x10synchronisations\x12%\n" +
+	"\x0ereserved_bytes\x18\t \x01(\x04R\rreservedBytes\"<\n" +
 	"\bProblems\x120\n" +
 	"\bproblems\x18\x01 \x03(\v2\x14.samebits.v1.ProblemR\bproblems\"g\n" +
 	"\aProblem\x12\x16\n" +

@@ -289,7 +289,7 @@ class StatsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatsReply(_message.Message):
-    __slots__ = ("captures", "replays", "eager_steps", "fallbacks", "launches", "peak_bytes", "fallback_reason", "synchronisations")
+    __slots__ = ("captures", "replays", "eager_steps", "fallbacks", "launches", "peak_bytes", "fallback_reason", "synchronisations", "reserved_bytes")
     CAPTURES_FIELD_NUMBER: _ClassVar[int]
     REPLAYS_FIELD_NUMBER: _ClassVar[int]
     EAGER_STEPS_FIELD_NUMBER: _ClassVar[int]
@@ -298,6 +298,7 @@ class StatsReply(_message.Message):
     PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
     FALLBACK_REASON_FIELD_NUMBER: _ClassVar[int]
     SYNCHRONISATIONS_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_BYTES_FIELD_NUMBER: _ClassVar[int]
     captures: int
     replays: int
     eager_steps: int
@@ -306,7 +307,8 @@ class StatsReply(_message.Message):
     peak_bytes: int
     fallback_reason: str
     synchronisations: int
-    def __init__(self, captures: _Optional[int] = ..., replays: _Optional[int] = ..., eager_steps: _Optional[int] = ..., fallbacks: _Optional[int] = ..., launches: _Optional[int] = ..., peak_bytes: _Optional[int] = ..., fallback_reason: _Optional[str] = ..., synchronisations: _Optional[int] = ...) -> None: ...
+    reserved_bytes: int
+    def __init__(self, captures: _Optional[int] = ..., replays: _Optional[int] = ..., eager_steps: _Optional[int] = ..., fallbacks: _Optional[int] = ..., launches: _Optional[int] = ..., peak_bytes: _Optional[int] = ..., fallback_reason: _Optional[str] = ..., synchronisations: _Optional[int] = ..., reserved_bytes: _Optional[int] = ...) -> None: ...
 
 class Problems(_message.Message):
     __slots__ = ("problems",)
