@@ -41,6 +41,7 @@ type output struct {
 	written bool
 	memory  bool // the elements are in memory order, from the value's first
 	number  int  // of a result, in the flat list
+	nth     int  // output of its operation
 	spec    tensor.Spec
 }
 
@@ -137,7 +138,10 @@ func (b *batch) add(to *recording.Recording, at int, o *signature.Operation) {
 }
 
 func (b *batch) output(to *recording.Recording, out output, value int) {
-	out.spec.Name = fmt.Sprintf("o%d.r%d", out.op, len(b.outputs))
+	if n := len(b.outputs); n > 0 && b.outputs[n-1].op == out.op {
+		out.nth = b.outputs[n-1].nth + 1
+	}
+	out.spec.Name = fmt.Sprintf("o%d.r%d", out.op, out.nth)
 	to.Outputs = append(to.Outputs, recording.Named{Name: out.spec.Name, Value: value})
 	b.outputs = append(b.outputs, out)
 }

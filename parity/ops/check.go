@@ -64,7 +64,7 @@ func (c *Checker) Defaults() {
 type run struct {
 	*Checker
 	reference, native, double *side
-	room                      map[*side]int64
+	room                      int64 // of shared memory: what the largest batch takes
 	findings                  map[*signature.Operation]*Finding
 	done                      int
 	of                        int
@@ -76,7 +76,7 @@ type run struct {
 func (c *Checker) Check(ctx context.Context, all []*signature.Operation) (*Report, error) {
 	c.Defaults()
 	began := time.Now()
-	r := &run{Checker: c, findings: map[*signature.Operation]*Finding{}, room: map[*side]int64{}}
+	r := &run{Checker: c, findings: map[*signature.Operation]*Finding{}}
 	r.reference = &side{name: arm.ReferenceEager, device: "cpu", start: c.Start.Reference}
 	if c.gpu() {
 		r.reference.device = c.Device
@@ -122,9 +122,7 @@ func (r *run) all(ctx context.Context, all []*signature.Operation) error {
 			return err
 		}
 		batches = append(batches, b)
-		for _, s := range []*side{r.reference, r.native, r.double} {
-			r.room[s] = max(r.room[s], b.room(s == r.double))
-		}
+		r.room = max(r.room, b.room(false))
 	}
 	for _, b := range batches {
 		if err := r.batch(ctx, b); err != nil {
@@ -192,28 +190,27 @@ func (r *run) batch(ctx context.Context, b *batch) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var blamed []*signature.Operation
+	var named []blame
 	for _, f := range failures {
 		if f.at.arm == nil { // it could not be started
 			return f.err
 		}
-		blamed = r.blame(b, f, blamed)
+		for _, n := range b.blame(f.err, named) {
+			r.refused(n.o, f.at, n.problem)
+			named = append(named, n)
+		}
 	}
-	if len(blamed) == 0 && len(b.ops) == 1 {
+	if len(named) == 0 && len(b.ops) == 1 {
+		named = []blame{{o: b.ops[0]}}
 		r.blameOne(b.ops[0], failures[0])
-		blamed = b.ops
 	}
 	for _, f := range failures {
 		if died(f.err) {
 			f.at.stop()
 		}
 	}
-	r.progress(len(blamed))
-	rest := slices.DeleteFunc(slices.Clone(b.ops), func(o *signature.Operation) bool { return slices.Contains(blamed, o) })
-	parts := [][]*signature.Operation{rest}
-	if len(blamed) == 0 {
-		parts = [][]*signature.Operation{rest[:len(rest)/2], rest[len(rest)/2:]}
-	}
+	r.progress(len(named))
+	parts := b.without(named)
 	for _, ops := range parts {
 		if len(ops) == 0 {
 			continue
@@ -243,9 +240,20 @@ func (r *run) progress(n int) {
 
 var operationPath = regexp.MustCompile(`^operations\[(\d+)\]`)
 
-// blame gives findings to the operations that the problems of a failure name, and appends these operations.
-func (r *run) blame(b *batch, f failure, blamed []*signature.Operation) []*signature.Operation {
-	problems, _ := diag.Of(f.err)
+// blame is an operation with the problem that names it.
+type blame struct {
+	o       *signature.Operation
+	problem diag.Problem
+}
+
+// blame gives the operations that the problems of an error name, each once, without those that are known.
+func (b *batch) blame(err error, known []blame) []blame {
+	problems, _ := diag.Of(err)
+	named := map[*signature.Operation]bool{}
+	for _, k := range known {
+		named[k.o] = true
+	}
+	var found []blame
 	for _, p := range problems {
 		m := operationPath.FindStringSubmatch(p.Path)
 		if m == nil {
@@ -257,13 +265,23 @@ func (r *run) blame(b *batch, f failure, blamed []*signature.Operation) []*signa
 		}
 		for _, o := range b.ops {
 			// An unknown operation may be listed once, whatever it is called with.
-			if (o == b.ops[i] || p.Reason == "UNKNOWN_OPERATION" && o.Name == b.ops[i].Name) && !slices.Contains(blamed, o) {
-				blamed = append(blamed, o)
-				r.refused(o, f.at, p)
+			if (o == b.ops[i] || p.Reason == "UNKNOWN_OPERATION" && o.Name == b.ops[i].Name) && !named[o] {
+				named[o] = true
+				found = append(found, blame{o, p})
 			}
 		}
 	}
-	return blamed
+	return found
+}
+
+// without gives what is left to try after a failure: the others, or halves where nobody is named.
+func (b *batch) without(named []blame) [][]*signature.Operation {
+	if len(named) == 0 {
+		return [][]*signature.Operation{b.ops[:len(b.ops)/2], b.ops[len(b.ops)/2:]}
+	}
+	return [][]*signature.Operation{slices.DeleteFunc(slices.Clone(b.ops), func(o *signature.Operation) bool {
+		return slices.ContainsFunc(named, func(n blame) bool { return n.o == o })
+	})}
 }
 
 // refused notes a problem that an arm has with an operation. What PyTorch cannot run says nothing of native.
@@ -277,15 +295,20 @@ func (r *run) refused(o *signature.Operation, at *side, p diag.Problem) {
 
 // blameOne notes what went wrong with an operation that ran alone.
 func (r *run) blameOne(o *signature.Operation, f failure) {
-	problem := diag.Problem{Reason: "BROKEN", Summary: f.err.Error()}
-	if problems, ok := diag.Of(f.err); ok && len(problems) > 0 {
-		problem = problems[0]
-	}
+	problem := problemOf(f.err)
 	if died(f.err) {
 		r.find(o, Broken, problem.Reason, f.at.name+": "+problem.Summary)
 		return
 	}
 	r.refused(o, f.at, problem)
+}
+
+// problemOf gives an error's first problem.
+func problemOf(err error) diag.Problem {
+	if problems, ok := diag.Of(err); ok && len(problems) > 0 {
+		return problems[0]
+	}
+	return diag.Problem{Reason: "BROKEN", Summary: err.Error()}
 }
 
 func (r *run) find(o *signature.Operation, outcome Outcome, reason, detail string) *Finding {

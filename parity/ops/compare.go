@@ -22,7 +22,7 @@ const (
 // compare runs a batch on both sides and gives a finding to each of its operations, or says what failed.
 func (r *run) compare(ctx context.Context, b *batch) []failure {
 	for _, s := range []*side{r.reference, r.native} { // one after the other: native is told of PyTorch's environment
-		if err := s.ensure(ctx, max(r.room[s], b.room(false))); err != nil {
+		if err := s.ensure(ctx, max(r.room, b.room(false))); err != nil {
 			return []failure{{s, err}}
 		}
 	}
@@ -67,10 +67,10 @@ func (r *run) kind(ctx context.Context, b *batch, kind values.Kind, found []Find
 	if failed != nil {
 		return failed
 	}
-	var measured [][]byte // in double precision, by output
-	if !r.gpu() && slices.ContainsFunc(which, func(i int) bool { return rounds(b, i) }) {
+	var exact map[*signature.Operation]measured
+	if !r.gpu() {
 		var err error
-		if measured, err = r.measure(ctx, b); err != nil {
+		if exact, err = r.measure(ctx, b, which, kind); err != nil {
 			return []failure{{r.double, err}}
 		}
 	}
@@ -82,7 +82,7 @@ func (r *run) kind(ctx context.Context, b *batch, kind values.Kind, found []Find
 		case r.gpu():
 			f.Differences = append(f.Differences, r.difference(b, i, kind))
 		default:
-			r.judge(b, i, kind, measured, f)
+			r.judge(b, i, kind, exact[b.ops[b.outputs[i].op]], f)
 		}
 	}
 	return nil

@@ -144,6 +144,11 @@ func TestOutcomes(t *testing.T) {
 		{"on the host, more than a rounding", ops.Checker{Device: "host", Kinds: []values.Kind{values.Ordinary}},
 			opstest.Starter{Faults: opstest.Fault{Operation: "aten::exp", Element: 3, Change: func(x float32) float32 { return x + 1e5 }}},
 			with("aten::exp differs NATIVE_DIFFERS"), 1},
+		{"on the host, nothing to measure by", ops.Checker{Device: "host", Kinds: []values.Kind{values.Ordinary}},
+			opstest.Starter{Faults: opstest.Fault{Every: func(x float64) float64 { return x * (1 + 1e-7) }},
+				Doubles: opstest.Fault{Refuse: map[string]string{"aten::exp": "NO_DOUBLE_PRECISION"}}},
+			with("aten::exp skipped NO_DOUBLE_PRECISION", "aten::add.Tensor consistent ROUNDING", "aten::neg differs NATIVE_DIFFERS",
+				"aten::relu differs NATIVE_DIFFERS", "aten::relu_ differs NATIVE_DIFFERS"), 1},
 		{"on the host, a number that is chosen", ops.Checker{Device: "host", Kinds: []values.Kind{values.Ordinary}},
 			opstest.Starter{Faults: opstest.Fault{Operation: "aten::neg", Element: 3, Change: nextULP}}, with("aten::neg differs NATIVE_DIFFERS"), 1},
 	} {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"samebits/bridge/diag"
 	"samebits/parity/compare"
 	"samebits/parity/result"
 	"samebits/parity/values"
@@ -63,6 +64,7 @@ type Finding struct {
 	Reproduce   string       `json:"reproduce,omitempty"`
 
 	noise, otherNaN, otherTie bool
+	unmeasured                *diag.Problem // in double precision
 }
 
 // Difference is one tensor that differs, on values of one kind.

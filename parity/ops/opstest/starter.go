@@ -16,6 +16,7 @@ import (
 type Starter struct {
 	Faults       Fault // of native
 	PyTorch      Fault // of the reference
+	Doubles      Fault // of the reference in double precision
 	Alive        int
 	Natives      int // started so far
 	Missing      error
@@ -81,7 +82,7 @@ func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, err
 	}
 	a.engine.Double = r.Arm == arm.ReferenceFP64
 	if a.engine.Double {
-		a.engine.Fault = Fault{}
+		a.engine.Fault = a.starter.Doubles
 	}
 	if err := a.engine.Load(a.at(r.Recording)); err != nil {
 		return arm.LoadReply{}, err

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -105,7 +106,7 @@ class Interpreter:
     def run(self) -> list[torch.Tensor]:
         """Run one step and give its outputs in their order. They are its own memory: the next step makes others."""
         self._tensors = {}
-        with torch.no_grad():
+        with torch.no_grad(), self._default_dtype():
             for at, operation in enumerate(self.recording.operations):
                 try:
                     self._call(operation)
@@ -124,7 +125,7 @@ class Interpreter:
         missing: set[int] = set()  # storages that nobody made
         values = self.recording.values
         self._tensors = {}
-        with torch.no_grad():
+        with torch.no_grad(), self._default_dtype():
             for at, operation in enumerate(self.recording.operations):
                 if missing.isdisjoint(values[index].storage for index in _values(operation.arguments)):
                     try:
@@ -141,6 +142,16 @@ class Interpreter:
         if problems:
             raise ProblemError(problems)
         self._finish()
+
+    @contextlib.contextmanager
+    def _default_dtype(self) -> Iterator[None]:
+        """Whole numbers become floats of the default dtype: in double precision that is another one."""
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64 if self._double else torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(before)
 
     def _finish(self) -> list[torch.Tensor]:
         outputs = [self._tensor(named.value) for named in self.recording.outputs]

@@ -66,6 +66,17 @@ def test_double_precision_takes_the_place_of_every_float(host: HostMemory) -> No
     assert 0 < difference < 0.1
 
 
+def test_whole_numbers_become_double_there_too(host: HostMemory) -> None:
+    of = blank()
+    x = tensor(of, pb.ROLE_INPUT, [4], dtype=pb.DTYPE_INT32)
+    y = tensor(of, pb.ROLE_OUTPUT, [4])
+    call(of, "aten::div.Tensor", [y], self=x, other=x)
+    loaded = Loaded(host, ends(of, [x], [y]), arm=DOUBLE)
+    (output,) = loaded.step(torch.arange(1, 5, dtype=torch.int32))
+    assert output.dtype == torch.float64
+    assert torch.get_default_dtype() == torch.float32
+
+
 # Recordings made by hand.
 
 
