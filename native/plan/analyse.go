@@ -21,6 +21,7 @@ type planner struct {
 	current   int              // operation being lowered
 	setup     bool             // it is lowered into Setup
 	hoisted   []device.Command // taken out of the operation being lowered, for Setup
+	passing   []int            // workspaces that the reference has while an operation runs, too
 }
 
 // effects gives the values that an operation reads and writes. Views and creations do neither.

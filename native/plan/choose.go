@@ -2,12 +2,14 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"samebits/native/device"
 )
 
-// Lanes cost memory: what runs side by side cannot share it. A plan may need so much more than one that runs one
-// operation after the other; else it takes fewer lanes. Where several plans share a state (training) nobody counts.
+// Lanes cost memory: what runs side by side cannot share it. A plan may need as much as the reference surely does (see
+// reference), or so much more than one that runs one operation after the other; else it takes fewer lanes. Where several
+// plans share a state (training) nobody counts.
 const (
 	laneTolerance = 1.0 / 32 // of the memory for a step and its weights,
 	laneAllowance = 1 << 20  // and so many bytes
@@ -22,15 +24,24 @@ func (p *Plan) Place(workspaces []int64) (device.Placement, error) {
 	if len(workspaces) != len(p.Step) {
 		return device.Placement{}, fmt.Errorf("%d workspaces for %d commands", len(workspaces), len(p.Step))
 	}
-	p.Storages = p.Storages[:p.storages]
+	p.Storages, p.planner.passing = p.Storages[:p.storages], nil
 	at := make([]device.Pointer, len(workspaces))
 	needs := make([]int64, len(p.Ranges)) // by operation
+	var kept [2]int64                     // what the reference keeps for cuBLAS and for cuBLASLt
 	for i, r := range p.Ranges {
 		for c := r.From; c < r.To; c++ {
 			if workspaces[c] > 0 {
 				at[c] = device.Pointer{Storage: len(p.Storages)}
 				p.Storages = append(p.Storages, Storage{Bytes: workspaces[c], Area: Arena, uses: []int{i}})
 				needs[i] += workspaces[c]
+				switch p.Step[c].(type) {
+				case *device.Matmul, *device.MatVec:
+					kept[0] = max(kept[0], workspaces[c])
+				case *device.Linear:
+					kept[1] = max(kept[1], workspaces[c])
+				default:
+					p.planner.passing = append(p.planner.passing, at[c].Storage)
+				}
 			}
 		}
 	}
@@ -39,12 +50,41 @@ func (p *Plan) Place(workspaces []int64) (device.Placement, error) {
 			return device.Placement{}, fmt.Errorf("commands[%d], after the recorded operations, wants a workspace of %d bytes", c, workspaces[c])
 		}
 	}
-	p.planner.choose(needs)
+	p.planner.choose(needs, kept[0]+kept[1])
 	return device.Placement{Workspaces: at, Schedule: p.Schedule}, nil
 }
 
-// choose takes the most lanes whose arena is not much larger than that of one.
-func (p *planner) choose(workspaces []int64) {
+// reference is what a reference that runs one operation after the other needs at least: all weights, what it keeps for
+// libraries, and the most that lives at one time.
+func (p *planner) reference(kept int64) int64 {
+	bytes := kept
+	for _, s := range p.plan.Recording.Storages {
+		if persistent(s.Role) {
+			bytes += align(s.Bytes)
+		}
+	}
+	change := make([]int64, len(p.plan.Ranges)+1)
+	for s := range p.plan.Storages {
+		st := &p.plan.Storages[s]
+		switch {
+		case st.Area != Arena || st.once || s >= p.plan.storages && !slices.Contains(p.passing, s):
+		case st.always || len(st.uses) == 0:
+			bytes += align(st.Bytes)
+		default:
+			change[st.uses[0]] += align(st.Bytes)
+			change[st.uses[len(st.uses)-1]+1] -= align(st.Bytes)
+		}
+	}
+	var now, most int64
+	for _, c := range change {
+		now += c
+		most = max(most, now)
+	}
+	return bytes + most
+}
+
+// choose takes the most lanes whose arena is not too large.
+func (p *planner) choose(workspaces []int64, kept int64) {
 	one := func() layout {
 		p.schedule = p.spread(1, nil)
 		return p.placeArena()
@@ -59,7 +99,8 @@ func (p *planner) choose(workspaces []int64) {
 		return
 	}
 	least := one()
-	limit := least.bytes + int64(float64(least.bytes+p.plan.FixedBytes)*laneTolerance) + laneAllowance
+	tolerated := least.bytes + int64(float64(least.bytes+p.plan.FixedBytes)*laneTolerance) + laneAllowance
+	limit := max(tolerated, p.reference(kept)-p.plan.FixedBytes)
 	apart := make([]bool, len(p.plan.Ranges)) // operations with a large workspace, one after the other
 	exclusive := false
 	for i, bytes := range workspaces {

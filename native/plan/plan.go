@@ -104,7 +104,7 @@ func (p *planner) finish() {
 	p.plan.planner, p.plan.storages = p, len(p.plan.Storages)
 	p.findOnce()
 	p.placeFixed()
-	p.choose(nil)
+	p.choose(nil, 0)
 }
 
 // Slot is the range of bytes that a pointer's storage has, for bounds checks and reports.
