@@ -2,16 +2,6 @@
 #pragma once
 #include "convert.cuh"
 
-template <class A> struct is_integer {
-  static const bool value = true;
-};
-template <> struct is_integer<float> {
-  static const bool value = false;
-};
-template <> struct is_integer<double> {
-  static const bool value = false;
-};
-
 __device__ __forceinline__ float multiply(float a, float b) { return a * b; }
 __device__ __forceinline__ double multiply(double a, double b) { return a * b; }
 __device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
@@ -40,7 +30,6 @@ FUNCTION(toward_zero, truncf, trunc)
 FUNCTION(toward_minus, floorf, floor)
 FUNCTION(magnitude, fabsf, fabs)
 #undef FUNCTION
-template <class A> __device__ __forceinline__ A toward_zero(A x) { return x; }
 template <class A> __device__ __forceinline__ A magnitude(A x) { return x < 0 ? A(-x) : x; }
 __device__ __forceinline__ uint8_t magnitude(uint8_t x) { return x; }
 

@@ -3,7 +3,7 @@
 
 #define ENTRIES(T, suffix)                      \
   MAP2(div_floor, T, suffix, divide_floor<T>()) \
-  MAP2(div_trunc, T, suffix, divide_trunc())
+  MAP2(div_trunc, T, suffix, divide_trunc<T>())
 EACH_FLOAT(ENTRIES)
 ENTRIES(int64_t, i64)
 ENTRIES(int32_t, i32)

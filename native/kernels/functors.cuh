@@ -49,54 +49,62 @@ struct divide {
   template <class A> __device__ A operator()(A self, A other) const { return self / other; }
 };
 
-// Quotients towards zero. Integer division by 0 has no result in PyTorch either; what matters is that it does no harm.
-struct divide_trunc {
-  template <class A> __device__ A operator()(A self, A other) const {
-    if (is_integer<A>::value) return other == 0 || other == A(-1) ? A(-self) : A(self / other);
-    return toward_zero(self / other);
+// Quotients towards zero: the quotient is rounded to the element's type first.
+template <class T> struct divide_trunc {
+  __device__ number<T> operator()(number<T> self, number<T> other) const {
+    return toward_zero(round_to<T>(self / other));
   }
-  __device__ uint8_t operator()(uint8_t self, uint8_t other) const { return other ? self / other : 0xff; }
 };
-// By a Python number: a product with its reciprocal.
+// By a Python number: a product with its reciprocal, not rounded.
 template <class A> struct divide_trunc_number {
   A inverse;
   __device__ A operator()(A self) const { return toward_zero(self * inverse); }
 };
 
-// Quotients towards minus infinity are Python's: what the remainder leaves is divided, and the result mended. Every
-// step is rounded to the element's type.
+// Quotients towards minus infinity are Python's: what the remainder leaves is divided, and the result mended. Only the
+// floor is rounded to the element's type.
+template <class T, class Divide>
+__device__ __forceinline__ number<T> floor_quotient(number<T> self, number<T> other, Divide divide) {
+  typedef number<T> A;
+  A rest = remainder_of(self, other), q = divide(self - rest);
+  if (rest != 0 && (other < 0) != (rest < 0)) q = q - A(1);
+  if (q == 0) return with_sign(A(0), divide(self));
+  A floor = round_to<T>(toward_minus(q));
+  return q - floor > A(0.5) ? floor + A(1) : floor;
+}
 template <class T> struct divide_floor {
   typedef number<T> A;
   __device__ A operator()(A self, A other) const {
-    if (other == 0) return self / other;
-    A rest = remainder_of(self, other), q = round_to<T>(round_to<T>(self - rest) / other);
-    if (rest != 0 && (other < 0) != (rest < 0)) q = round_to<T>(q - A(1));
-    if (q == 0) return with_sign(A(0), self / other);
-    A floor = toward_minus(q);
-    return round_to<T>(q - floor) > A(0.5) ? floor + A(1) : floor;
+    return other == 0 ? self / other : floor_quotient<T>(self, other, [=](A v) { return v / other; });
   }
 };
-template <class A> struct divide_floor_integers {
-  __device__ A operator()(A self, A other) const {
-    A q = divide_trunc()(self, other);
-    return other != 0 && (self < 0) != (other < 0) && multiply(q, other) != self ? A(q - 1) : q;
-  }
-};
-template <> struct divide_floor<int64_t> : divide_floor_integers<int64_t> {};
-template <> struct divide_floor<int32_t> : divide_floor_integers<int32_t> {};
-template <> struct divide_floor<uint8_t> : divide_trunc {};
-// By a Python number: only the floor is rounded to the element's type.
 template <class T> struct divide_floor_number {
   typedef number<T> A;
   A other, inverse;
   __device__ A operator()(A self) const {
-    A rest = remainder_of(self, other), q = (self - rest) * inverse;
-    if (rest != 0 && (other < 0) != (rest < 0)) q = q - A(1);
-    if (q == 0) return with_sign(A(0), self * inverse);
-    A floor = round_to<T>(toward_minus(q));
-    return q - floor > A(0.5) ? floor + A(1) : floor;
+    A by = inverse;
+    return floor_quotient<T>(self, other, [=](A v) { return v * by; });
   }
 };
+
+// Whole numbers. A division by 0 has no result in PyTorch either; what matters is that it does no harm.
+template <class A> struct divide_trunc_integers {
+  __device__ A operator()(A self, A other) const { return other == 0 || other == A(-1) ? A(-self) : A(self / other); }
+};
+template <class A> struct divide_floor_integers {
+  __device__ A operator()(A self, A other) const {
+    A q = divide_trunc_integers<A>()(self, other);
+    return other != 0 && (self < 0) != (other < 0) && multiply(q, other) != self ? A(q - 1) : q;
+  }
+};
+template <> struct divide_trunc<int64_t> : divide_trunc_integers<int64_t> {};
+template <> struct divide_trunc<int32_t> : divide_trunc_integers<int32_t> {};
+template <> struct divide_trunc<uint8_t> {
+  __device__ uint8_t operator()(uint8_t self, uint8_t other) const { return other ? self / other : 0xff; }
+};
+template <> struct divide_floor<int64_t> : divide_floor_integers<int64_t> {};
+template <> struct divide_floor<int32_t> : divide_floor_integers<int32_t> {};
+template <> struct divide_floor<uint8_t> : divide_trunc<uint8_t> {};
 
 // ---- functions of one number --------------------------------------------------------------------------------------
 
