@@ -64,9 +64,7 @@ int sb_wait(sb_device *d, struct CUstream_st *stream, sb_error *e) {
   return 0;
 }
 
-long long sb_waits(sb_device *d) {
-  return atomic_load_explicit(&d->waits, memory_order_relaxed);
-}
+long long sb_waits(sb_device *d) { return atomic_load_explicit(&d->waits, memory_order_relaxed); }
 
 int sb_alloc(sb_device *d, size_t bytes, sb_pointer *p, sb_error *e) {
   SB_ENTER(d, e);

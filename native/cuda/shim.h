@@ -34,7 +34,7 @@ typedef struct sb_device {
   int device;
   struct CUctx_st *context;
   struct CUstream_st *transfers;
-  _Atomic long long waits; // for streams, by any thread
+  _Atomic long long waits;  // for streams, by any thread
 } sb_device;
 
 typedef struct sb_device_info {

@@ -22,10 +22,10 @@ struct sb_kernel {
 // A convolution is the matrix product y[m][j] = sum over k of w[m][k] * image(k, j) for every image n and group g,
 // where m counts the group's output channels, j = oy * ow + ox its pixels and k = (ci * kh + ky) * kw + kx. k is cut
 // into ceil(K / 256) even blocks; each is one chain acc = fma(w, x, acc) for its k in order from acc = 0, padding
-// included as zeros, in float (double for float64); y is the sum of the blocks in order, times alpha, plus, by an fma, beta times
-// what y held if beta is not 0, plus the column's bias if there is one, rounded once to the type. So neither threads
-// nor vector width change a bit. A product of matrices is a convolution whose image has one row: column j of b is pixel
-// j; a batch of them is one whose groups are the batch.
+// included as zeros, in float (double for float64); y is the sum of the blocks in order, times alpha, plus, by an fma,
+// beta times what y held if beta is not 0, plus the column's bias if there is one, rounded once to the type. So neither
+// threads nor vector width change a bit. A product of matrices is a convolution whose image has one row: column j of b
+// is pixel j; a batch of them is one whose groups are the batch.
 struct sb_convolution {
   void *x, *w, *y;
   const void* bias;  // ow elements, or null
