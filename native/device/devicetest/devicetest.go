@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) device.Device) {
 		{"program/empty", programEmpty},
 		{"program/two", programTwo},
 		{"program/schedule", programSchedule},
+		{"program/placed", programPlaced},
 		{"graph/replay", graphReplay},
 		{"graph/follows-memory", graphFollowsMemory},
 		{"graph/capture-runs-nothing", graphCaptureRunsNothing},

@@ -109,6 +109,39 @@ func programSchedule(t *testing.T, b *bench) {
 	check("replay")
 }
 
+// A device asks once for places, of the whole list, and obeys the schedule that it is given then.
+func programPlaced(t *testing.T, b *bench) {
+	const n = 1000
+	ys, xs, want := axpy(n)
+	y, x, copied := storage(b, ys), storage(b, xs), storage(b, make([]float32, n))
+	list := []device.Command{
+		kernel("check_axpy_f32", 13, 96, 0, y, x, float32(3), int64(n)),
+		&device.Copy{To: copied, From: y, Bytes: 4 * n},
+	}
+	asked := 0
+	p, err := b.Prepare(list, b.resolve, device.Options{Place: func(workspaces []int64) (device.Placement, error) {
+		asked++
+		if len(workspaces) != len(list) || slices.Max(workspaces) > 0 {
+			t.Errorf("workspaces %v for commands without a library", workspaces)
+		}
+		return device.Placement{Workspaces: make([]device.Pointer, len(list)),
+			Schedule: &device.Schedule{Lanes: 2, Lane: []uint8{0, 1}, Waits: [][]int32{nil, {0}}}}, nil
+	}})
+	b.must(err)
+	b.programs = append(b.programs, p)
+	if asked != 1 {
+		t.Errorf("asked for places %d times", asked)
+	}
+	if p.Run(0, 1) == nil {
+		t.Errorf("ran a part of a program with a schedule")
+	}
+	b.must(p.Run(0, len(list)))
+	b.must(p.Wait())
+	if !slices.Equal(read[float32](b, copied, n), want) {
+		t.Errorf("wrong results")
+	}
+}
+
 func graphReplay(t *testing.T, b *bench) {
 	const n = 5000
 	ys, xs, want := axpy(n)
