@@ -38,7 +38,8 @@ type Model struct {
 	program        device.Program
 	setupWorkspace int64
 	nodes          int
-	staging        []byte // for outputs that are not contiguous
+	staging        []byte          // for outputs that are not contiguous
+	gathers        map[int]*gather // the same, for steps that do not wait; by output
 }
 
 // Load plans a verified recording for a device, allocates its memory, copies weights and runs what depends on them alone.
@@ -288,7 +289,13 @@ func (m *Model) Release() error {
 }
 
 // Wait blocks until all launched work is done.
-func (m *Model) Wait() error { return m.program.Wait() }
+func (m *Model) Wait() error {
+	err := m.program.Wait()
+	for _, g := range m.gathers {
+		g.finish(err == nil)
+	}
+	return err
+}
 
 // Launches is the number of commands that one eager step sends to the device.
 func (m *Model) Launches() int { return len(m.plan.Step) }
@@ -309,6 +316,9 @@ func (m *Model) Close() error {
 			errs = append(errs, memory.Free())
 		}
 	}
-	m.program, m.fixed, m.arena = nil, nil, nil
+	for _, g := range m.gathers {
+		errs = append(errs, g.free())
+	}
+	m.program, m.fixed, m.arena, m.gathers = nil, nil, nil, nil
 	return errors.Join(errs...)
 }

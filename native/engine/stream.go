@@ -12,8 +12,8 @@ func (m *Model) Feed(i int, data []byte) error {
 		return err
 	}
 	v := &m.recording.Values[m.recording.Inputs[i].Value]
-	transfers, memory, at := m.streamed(v, data)
-	if transfers == nil {
+	transfers, memory, at := m.streamed(v)
+	if transfers == nil || !v.Contiguous() || int64(len(data)) != v.Numel()*v.DType.Size() {
 		if err := m.Wait(); err != nil { // what runs may still read the input
 			return err
 		}
@@ -26,22 +26,25 @@ func (m *Model) Feed(i int, data []byte) error {
 // read until Wait.
 func (m *Model) Fetch(i int, data []byte) error {
 	v := &m.recording.Values[m.recording.Outputs[i].Value]
-	transfers, memory, at := m.streamed(v, data)
-	if transfers == nil {
+	transfers, memory, at := m.streamed(v)
+	switch {
+	case transfers == nil || int64(len(data)) != v.Numel()*v.DType.Size():
 		if err := m.Wait(); err != nil {
 			return err
 		}
 		return m.ReadOutput(i, data)
+	case !v.Contiguous():
+		return m.fetchGathered(i, v, transfers, memory, at, data)
 	}
 	return transfers.ReadAsync(memory, at, data)
 }
 
-// streamed gives what copies a value on the program's stream, and its place; nil if this is not one copy of so many
-// bytes. The other way knows what to say then.
-func (m *Model) streamed(v *recording.Value, data []byte) (device.Transfers, device.Memory, int64) {
+// streamed gives what copies a value on the program's stream, and its place; nil if nothing does. The other way knows what
+// to say then.
+func (m *Model) streamed(v *recording.Value) (device.Transfers, device.Memory, int64) {
 	transfers, ok := m.program.(device.Transfers)
 	memory, at := m.locate(v)
-	if !ok || memory == nil || !v.Contiguous() || int64(len(data)) != v.Numel()*v.DType.Size() {
+	if !ok || memory == nil || v.Numel() == 0 {
 		return nil, nil, 0
 	}
 	return transfers, memory, at

@@ -102,7 +102,7 @@ func TestFeedAndFetch(t *testing.T) {
 		want       []byte
 	}{
 		{"on a stream there is one wait", true, false, []string{"write", "run", "read", "wait"}, []byte{1, 2, 3, 4, 5, 6}},
-		{"what is not contiguous waits", true, true, []string{"write", "run", "wait", "wait"}, []byte{1, 4, 2, 5, 3, 6}},
+		{"what is not contiguous is put in order after the wait", true, true, []string{"write", "run", "read", "wait"}, []byte{1, 4, 2, 5, 3, 6}},
 		{"a device that only blocks", false, false, []string{"wait", "run", "wait", "wait"}, []byte{1, 2, 3, 4, 5, 6}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
