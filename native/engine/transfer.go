@@ -101,14 +101,14 @@ func (m *Model) locate(v *recording.Value) (device.Memory, int64) {
 
 // span is a buffer for all bytes from a value's first to its last element.
 func (m *Model) span(v *recording.Value) []byte {
-	need := spanBytes(v)
+	need := extent(v)
 	if int64(cap(m.staging)) < need {
 		m.staging = make([]byte, need)
 	}
 	return m.staging[:need]
 }
 
-func spanBytes(v *recording.Value) int64 {
+func extent(v *recording.Value) int64 {
 	last := int64(0)
 	for d, size := range v.Sizes {
 		last += (size - 1) * v.Strides[d]
