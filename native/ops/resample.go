@@ -58,8 +58,9 @@ func (r *resizing) launch(b *Builder, file, entry string, more ...any) {
 	b.launchOutputs(file, entry+"_"+r.suffix, r.to, channelsLast(b.Value(r.out)), args, more...)
 }
 
-// lowerResize is for kernels that take sizes, scales and the corners' flag. Where no size changes PyTorch copies.
-func lowerResize(name string) Lower {
+// lowerResize is for kernels that take sizes, scales and the corners' flag. choose gives the entry, if it is not called like
+// the file. Where no size changes PyTorch copies.
+func lowerResize(file string, choose func(*Builder, *resizing) string) Lower {
 	return func(b *Builder, op *recording.Operation) error {
 		r, err := readResizing(b, op)
 		if err != nil || b.Value(r.out).Numel() == 0 {
@@ -68,7 +69,11 @@ func lowerResize(name string) Lower {
 		if r.in.sizes == r.to.sizes {
 			return copyTensor(b, op, b.Tensor(r.out), b.Tensor(r.self))
 		}
-		r.launch(b, name, name, int32(r.in.sizes[2]), int32(r.in.sizes[3]), r.rows, r.columns, flag(r.corners))
+		entry := file
+		if choose != nil {
+			entry = choose(b, &r)
+		}
+		r.launch(b, file, entry, int32(r.in.sizes[2]), int32(r.in.sizes[3]), r.rows, r.columns, flag(r.corners))
 		return nil
 	}
 }

@@ -1,3 +1,3 @@
 package ops
 
-func init() { register(lowerResize("upsample_bicubic2d"), "aten::upsample_bicubic2d") }
+func init() { register(lowerResize("upsample_bicubic2d", nil), "aten::upsample_bicubic2d") }

@@ -177,11 +177,16 @@ def pads(dtype: str, short: str) -> None:
         ("strided", some(dtype, [2, 3, 5, 7], 1, [105, 1, 21, 3]), [1, 2, 0, 1]),
     ):
         arguments = [("self", self), ("padding", padding)]
+        # On CUDA the result is row-major whatever the input is; on the CPU it follows the input.
+        row_major = [
+            {"dtype": dtype, "sizes": [2, 3, 6, 10], "strides": [180, 60, 10, 1]}
+        ]
         case(
             f"replication_pad2d.{short}.{name}",
             "aten::replication_pad2d",
             arguments,
             True,
+            row_major if name == "strided" else None,
         )
 
 
