@@ -45,9 +45,9 @@ func (m *Model) fetchGathered(i int, v *recording.Value, transfers device.Transf
 }
 
 func (m *Model) newGather(v *recording.Value) (*gather, error) {
-	span, err := unix.Mmap(-1, 0, int(extent(v)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	span, err := unix.Mmap(-1, 0, int(spanBytes(v)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return nil, fmt.Errorf("map %d bytes: %w", extent(v), err)
+		return nil, fmt.Errorf("map %d bytes: %w", spanBytes(v), err)
 	}
 	g := &gather{value: v, span: span}
 	if pinner, ok := m.device.(device.Pinner); ok {

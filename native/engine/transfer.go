@@ -101,19 +101,11 @@ func (m *Model) locate(v *recording.Value) (device.Memory, int64) {
 
 // span is a buffer for all bytes from a value's first to its last element.
 func (m *Model) span(v *recording.Value) []byte {
-	need := extent(v)
+	need := spanBytes(v)
 	if int64(cap(m.staging)) < need {
 		m.staging = make([]byte, need)
 	}
 	return m.staging[:need]
-}
-
-func extent(v *recording.Value) int64 {
-	last := int64(0)
-	for d, size := range v.Sizes {
-		last += (size - 1) * v.Strides[d]
-	}
-	return (last + 1) * v.DType.Size()
 }
 
 // walk calls f for every element: its number in row-major order, and its distance from the first element.
