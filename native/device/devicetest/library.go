@@ -102,3 +102,85 @@ func libraryBatchNorm(t *testing.T, b *bench) {
 		t.Errorf("batch norm %v, wanted %v", got, want)
 	}
 }
+
+// product is alpha*a*b + beta*d of element (i, j).
+func product(a, b func(i, j int) float32, depth int, i, j int, alpha, beta, d float32) float32 {
+	sum := float32(0)
+	for k := range depth {
+		sum += a(i, k) * b(k, j)
+	}
+	return alpha*sum + beta*d
+}
+
+// Products of a batch whose factors lie between those of others, as the heads of attention do, with alpha and beta.
+func libraryMatmul(t *testing.T, b *bench) {
+	const batch, m, k, n = 3, 5, 16, 7
+	as, bs, ds := integers(m*batch*k, 9), integers(n*batch*k, 7), integers(batch*m*n, 5)
+	heads := func(p device.Pointer, sizes, strides []int64) device.Tensor {
+		return device.Tensor{Pointer: p, DType: tensor.Float32, Sizes: sizes, Strides: strides}
+	}
+	for _, factors := range []*device.Factors{nil, {Alpha: 3, Beta: -2}, {Alpha: 2}} {
+		a, w, d := storage(b, as), storage(b, bs), storage(b, ds)
+		alpha, beta := float32(1), float32(0)
+		if factors != nil {
+			alpha, beta = float32(factors.Alpha), float32(factors.Beta)
+		}
+		b.run(&device.Matmul{A: heads(a, []int64{batch, m, k}, []int64{k, batch * k, 1}),
+			B: heads(w, []int64{batch, k, n}, []int64{k, 1, batch * k}), D: contiguous(d, batch, m, n), Factors: factors})
+		want := make([]float32, batch*m*n)
+		for i := range want {
+			h := i / (m * n)
+			want[i] = product(func(r, c int) float32 { return as[r*batch*k+h*k+c] }, func(r, c int) float32 { return bs[c*batch*k+h*k+r] },
+				k, i/n%m, i%n, alpha, beta, ds[i])
+		}
+		if got := read[float32](b, d, batch*m*n); !slices.Equal(got, want) {
+			t.Errorf("products %v, wanted %v", got, want)
+		}
+		// One of them alone.
+		d = storage(b, ds)
+		b.run(&device.Matmul{A: heads(a, []int64{m, k}, []int64{batch * k, 1}), B: heads(w, []int64{k, n}, []int64{1, batch * k}),
+			D: contiguous(d, m, n), Factors: factors})
+		if got := read[float32](b, d, m*n); !slices.Equal(got, want[:m*n]) {
+			t.Errorf("product %v, wanted %v", got, want[:m*n])
+		}
+	}
+}
+
+func libraryMatVec(t *testing.T, b *bench) {
+	const m, k = 9, 33
+	as, xs := integers(m*k, 9), integers(2*k, 7)
+	a, x := storage(b, as), storage(b, xs)
+	for _, rowMajor := range []bool{true, false} {
+		matrix, step := contiguous(a, m, k), 1
+		if !rowMajor {
+			matrix.Strides, step = []int64{1, m}, 2
+		}
+		vector := contiguous(x, k)
+		vector.Strides = []int64{int64(step)}
+		d := storage(b, make([]float32, m))
+		b.run(&device.MatVec{A: matrix, X: vector, D: contiguous(d, m)})
+		want := make([]float32, m)
+		for i := range want {
+			want[i] = product(func(r, c int) float32 { return as[r*int(matrix.Strides[0])+c*int(matrix.Strides[1])] },
+				func(r, _ int) float32 { return xs[r*step] }, k, i, 0, 1, 0, 0)
+		}
+		if got := read[float32](b, d, m); !slices.Equal(got, want) {
+			t.Errorf("row-major %v: %v, wanted %v", rowMajor, got, want)
+		}
+	}
+}
+
+// Without a bias a linear adds to what its result held.
+func libraryLinearAdds(t *testing.T, b *bench) {
+	const m, k, n = 5, 64, 24
+	as, bs, ds := integers(m*k, 9), integers(k*n, 7), integers(m*n, 13)
+	a, w, d := storage(b, as), storage(b, bs), storage(b, ds)
+	b.run(&device.Linear{A: contiguous(a, m, k), B: contiguous(w, k, n), D: contiguous(d, m, n), Factors: &device.Factors{Alpha: 2}})
+	want := make([]float32, m*n)
+	for i := range want {
+		want[i] = product(func(r, c int) float32 { return as[r*k+c] }, func(r, c int) float32 { return bs[r*n+c] }, k, i/n, i%n, 2, 1, ds[i])
+	}
+	if got := read[float32](b, d, m*n); !slices.Equal(got, want) {
+		t.Errorf("linear %v, wanted %v", got, want)
+	}
+}
