@@ -38,6 +38,9 @@ type Config struct {
 	Args    []string
 	Dir     string // the plugin's working directory; the host's own if empty
 
+	// Zygote forks the plugin. Command, Args and Dir are then those that the zygote was started with, and only looked at.
+	Zygote *Zygote
+
 	// Env holds KEY=VALUE pairs that the plugin gets besides the variables of AllowedEnv. Nothing else reaches it.
 	Env []string
 

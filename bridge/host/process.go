@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +19,7 @@ const drainTime = 200 * time.Millisecond
 // process is a plugin's process and its output. It is go-plugin's runner.Runner: go-plugin sees the handshake line and
 // nothing else, for its own reader stops for good at a line longer than 64 KiB and then the plugin blocks.
 type process struct {
-	cmd     *exec.Cmd
+	program program
 	journal *journal
 
 	afterStart func() error // closes what the child has inherited
@@ -43,15 +41,15 @@ type process struct {
 	exit      Exit
 }
 
-func newProcess(cmd *exec.Cmd, j *journal) *process {
-	p := &process{cmd: cmd, journal: j, first: make(chan string, 1)}
+func newProcess(what program, j *journal) *process {
+	p := &process{program: what, journal: j, first: make(chan string, 1)}
 	p.done, p.finish = context.WithCancel(context.Background())
 	p.handshake, p.handshakeEnd = io.Pipe()
 	p.quiet, p.quietEnd = io.Pipe()
 	return p
 }
 
-// Start starts the process, in its own group and bound to the life of this one.
+// Start starts the process.
 func (p *process) Start(context.Context) error {
 	outRead, outWrite, err := os.Pipe()
 	if err != nil {
@@ -61,15 +59,13 @@ func (p *process) Start(context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("pipe: %w", err), outRead.Close(), outWrite.Close())
 	}
-	p.cmd.Stdout, p.cmd.Stderr = outWrite, errWrite
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	err = startOnThread(p.cmd)
+	pid, err := p.program.start(outWrite, errWrite)
 	closeErr := errors.Join(outWrite.Close(), errWrite.Close(), p.afterStart())
 	if err != nil {
 		return errors.Join(err, closeErr, outRead.Close(), errRead.Close())
 	}
 	p.mu.Lock()
-	p.pid = p.cmd.Process.Pid
+	p.pid = pid
 	condemned := p.condemned
 	p.mu.Unlock()
 	var drained sync.WaitGroup
@@ -109,10 +105,10 @@ func (p *process) wait(drained *sync.WaitGroup, output ...io.Closer) {
 	}
 	p.mu.Lock()
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // it is fine if nobody is left
-	_ = p.cmd.Wait()                    // the state says more
+	p.exit = p.program.reap()
 	p.reaped = true
-	p.exit = exitOf(p.cmd.ProcessState)
 	p.mu.Unlock()
+	reapGroup(p.number())
 
 	read := make(chan struct{})
 	go func() { drained.Wait(); close(read) }()
@@ -129,11 +125,16 @@ func (p *process) wait(drained *sync.WaitGroup, output ...io.Closer) {
 	p.finish()
 }
 
-func exitOf(state *os.ProcessState) Exit {
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return Exit{Code: -1, Signal: status.Signal(), Core: status.CoreDump()}
+// reapGroup takes away what a plugin's own children left behind, where orphans come to us: see Zygote.
+func reapGroup(group int) {
+	for range 100 {
+		switch pid, err := unix.Wait4(-group, nil, unix.WNOHANG, nil); {
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return // there are none
+		case pid == 0: // killed, and not ended yet
+			time.Sleep(time.Millisecond)
+		}
 	}
-	return Exit{Code: state.ExitCode()}
 }
 
 // Wait waits for the end. How it ended is in exit.
@@ -168,7 +169,7 @@ func (p *process) ended() (Exit, bool) {
 
 func (p *process) Stdout() io.ReadCloser           { return p.handshake }
 func (p *process) Stderr() io.ReadCloser           { return p.quiet }
-func (p *process) Name() string                    { return p.cmd.Path }
+func (p *process) Name() string                    { return p.program.name() }
 func (p *process) Diagnose(context.Context) string { return "" }
 
 func (p *process) ID() string {

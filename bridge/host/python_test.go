@@ -46,7 +46,12 @@ func pythonConfig(t testing.TB) host.Config {
 
 func TestPythonSteps(t *testing.T) {
 	leavesNothing(t)
-	p, inputs, outputs := ready(t, pythonConfig(t))
+	pythonSteps(t, pythonConfig(t))
+}
+
+func pythonSteps(t *testing.T, c host.Config) {
+	t.Helper()
+	p, inputs, outputs := ready(t, c)
 	if d := p.Description(); d.Protocol != arm.Protocol || d.Plugin != "python-test" {
 		t.Errorf("%+v", d)
 	}
@@ -129,6 +134,11 @@ func TestPythonRefusals(t *testing.T) {
 }
 
 func TestPythonDeath(t *testing.T) {
+	pythonDeath(t, pythonConfig)
+}
+
+func pythonDeath(t *testing.T, config func(testing.TB) host.Config) {
+	t.Helper()
 	for _, c := range []struct{ deed, reason, says string }{
 		{"exit", host.ReasonCrashed, "last words"},
 		{"segfault", host.ReasonCrashed, "segmentation fault"},
@@ -137,7 +147,7 @@ func TestPythonDeath(t *testing.T) {
 	} {
 		t.Run(c.deed, func(t *testing.T) {
 			leavesNothing(t)
-			cfg := pythonConfig(t)
+			cfg := config(t)
 			cfg.Deadlines.Step = 500 * time.Millisecond
 			p, _, _ := ready(t, cfg, "step", c.deed)
 			began := time.Now()

@@ -58,6 +58,8 @@ func act(role string) {
 		time.Sleep(time.Hour)
 	case "foreign-certificate":
 		serveWith(1, 1, func() (*tls.Config, error) { return foreignTLS() })
+	case "forking-host":
+		forkingHost()
 	case "host":
 		actAsHost()
 	case "sleeper":

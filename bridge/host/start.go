@@ -67,15 +67,23 @@ func prepare(config Config, path string) (_ *Plugin, err error) {
 	if p.sockets, err = newSocketDir(); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(path, config.Args...) // its life is not that of a context: Stop ends it
-	cmd.Dir = config.Dir
-	for _, t := range p.ends.theirs {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, t.file)
-	}
-	p.process = newProcess(cmd, p.journal)
+	p.process = newProcess(p.program(path), p.journal)
 	p.process.afterStart = p.ends.handedOver
 	p.client = goplugin.NewClient(p.clientConfig(keys))
 	return p, nil
+}
+
+// program says how the process shall come into being.
+func (p *Plugin) program(path string) program {
+	if z := p.config.Zygote; z != nil {
+		return &forked{zygote: z, files: p.ends.theirs}
+	}
+	cmd := exec.Command(path, p.config.Args...) // its life is not that of a context: Stop ends it
+	cmd.Dir = p.config.Dir
+	for _, t := range p.ends.theirs {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, t.file)
+	}
+	return executed{cmd}
 }
 
 func (p *Plugin) clientConfig(keys *credentials) *goplugin.ClientConfig {
@@ -83,7 +91,7 @@ func (p *Plugin) clientConfig(keys *credentials) *goplugin.ClientConfig {
 		HandshakeConfig: goplugin.HandshakeConfig{ProtocolVersion: handshakeVersion, MagicCookieKey: "SAMEBITS_PLUGIN", MagicCookieValue: "arm"},
 		Plugins:         goplugin.PluginSet{}, // its connection is all that we take
 		RunnerFunc: func(_ hclog.Logger, theirs *exec.Cmd, _ string) (runner.Runner, error) {
-			p.process.cmd.Env = environment(p.config.Env, p.ends.theirs, theirs.Env)
+			p.process.program.environ(environment(p.config.Env, p.ends.theirs, theirs.Env))
 			return p.process, nil
 		},
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},

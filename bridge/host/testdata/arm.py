@@ -74,4 +74,5 @@ class TestArm(Arm):
                 logging.getLogger("x").warning("a %s line", "structured")
 
 
-serve(TestArm)
+if __name__ == "__main__":
+    serve(TestArm)
