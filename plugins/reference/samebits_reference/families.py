@@ -127,6 +127,11 @@ def build(order: Order, constructed: Constructed | None = None) -> Built:
     device = torch.device(order.device)
     module.to(device)
     family.device = device
+    # What a family keeps beside its module, as the embeddings of class names: a copy from the CPU in every step could not
+    # be captured.
+    for name, kept in vars(family).items():
+        if isinstance(kept, torch.Tensor):
+            setattr(family, name, kept.to(device))
     seam = SEAMS.get(constructed.cell.family)
     forward = functools.partial(seam.segment, family) if seam else family._forward
     return Built(constructed.cell, order, device, module, constructed.seasoning, forward, dtypes, family)
