@@ -185,11 +185,12 @@ def test_a_wrong_label_on_the_device_makes_the_loss_nan(data: Path) -> None:
 
 def test_steps_do_not_leak(pair: samebits.Model) -> None:
     left, right = numbers(8)
-    for _ in range(100):
+    for _ in range(1000):
         pair.predict(left, right)
     torch.cuda.synchronize()
     before = torch.cuda.mem_get_info()[0]
-    for _ in range(2000):
+    for _ in range(20000):
         pair.predict(left, right)
     torch.cuda.synchronize()
-    assert before - torch.cuda.mem_get_info()[0] < 1 << 20
+    # PyTorch takes memory by 2 MiB, and rounds up to 512 bytes: one tensor a step would be 10 MiB.
+    assert before - torch.cuda.mem_get_info()[0] < 8 << 20
