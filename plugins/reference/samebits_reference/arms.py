@@ -10,6 +10,7 @@ import torch
 
 from samebits_reference import __version__, environment, families, profile, recorder, weights
 from samebits_reference.banks import Spec
+from samebits_reference.compile_session import CompileSession
 from samebits_reference.exhaustion import churn, serving
 from samebits_reference.families import Order
 from samebits_reference.predict_session import PredictSession
@@ -25,16 +26,19 @@ from samebits_wire.problems import Kind, Problem, ProblemError
 from samebits_wire.recording_pb2 import Setting
 
 EAGER, GRAPH, DOUBLE = "reference-eager", "reference-graph", "reference-fp64"
-WHOLE, REST = "reference-whole", "reference-rest"
-ARMS = (EAGER, GRAPH, DOUBLE, WHOLE, REST)
+WHOLE, REST, COMPILE = "reference-whole", "reference-rest", "reference-compile"
+ARMS = (EAGER, GRAPH, DOUBLE, WHOLE, REST, COMPILE)
+_NEED_GPU = (GRAPH, COMPILE)
 _MODES: Mapping[str, Callable[[str, profile.Profile, families.Built], FamilySession]] = {
     "": PredictSession,
     "predict": PredictSession,
     "train": TrainSession,
 }
-_SEAM_ARMS: Mapping[str, Callable[[str, profile.Profile, families.Built], FamilySession]] = {
+# Arms that step in another way than all of a cell's step, eagerly or replayed. They do not train.
+_SPECIAL_ARMS: Mapping[str, Callable[[str, profile.Profile, families.Built], FamilySession]] = {
     WHOLE: WholeSession,
     REST: RestSession,
+    COMPILE: CompileSession,
 }
 
 
@@ -65,11 +69,11 @@ class ReferenceArm(Arm):
         if mode is None:
             problem = Problem("UNKNOWN_MODE", f"this plugin does not {request.mode}", "mode", "known: predict, train")
             raise ProblemError(problem, Kind.UNIMPLEMENTED)
-        if request.arm in _SEAM_ARMS:
+        if request.arm in _SPECIAL_ARMS:
             if request.mode == "train":
                 problem = Problem("UNKNOWN_ARM", f"{request.arm} does not train", "arm", f"take {EAGER} or {GRAPH}")
                 raise ProblemError(problem, Kind.UNIMPLEMENTED)
-            mode = _SEAM_ARMS[request.arm]
+            mode = _SPECIAL_ARMS[request.arm]
         chosen = profile.find(request.profile)
         constructed = self._constructed
         self._drop()
@@ -103,7 +107,11 @@ class ReferenceArm(Arm):
             checkpoint_length=session.checkpoint_length,
             segment=built.cell.segment,
             rest=built.has_rest,
-            others=[wire.Other(family=family, imgsz=imgsz) for family, imgsz in built.cell.others],
+            others=[
+                wire.Other(family=family, imgsz=imgsz)
+                for family, imgsz in built.cell.others
+                if (family, imgsz) != (built.cell.family, built.order.imgsz)
+            ],
         )
 
     @serving
@@ -178,6 +186,9 @@ class ReferenceArm(Arm):
             detail = "load it into a process of its own"
             raise ProblemError(Problem("UNEXPECTED_RECORDING", "this process has built a family", "recording", detail))
         _check_arm(request.arm, request.device)
+        if request.arm in _SPECIAL_ARMS:
+            problem = Problem("UNEXPECTED_RECORDING", f"{request.arm} runs what Build made", "recording")
+            raise ProblemError(problem)
         if request.checkpoint.length:
             problem = Problem("UNEXPECTED_CHECKPOINT", "a recording starts from weights", "checkpoint")
             raise ProblemError(problem)
@@ -274,6 +285,7 @@ class ReferenceArm(Arm):
         if self._session is None:
             return wire.StatsReply()
         self._session.stats.peak_bytes = self._session.peak_bytes()
+        self._session.stats.reserved_bytes = self._session.reserved_bytes()
         return self._session.stats
 
     def close(self) -> None:
@@ -310,9 +322,9 @@ def _check_arm(arm: str, device: str) -> None:
     if arm not in ARMS:
         known = f"known: {', '.join(ARMS)}"
         raise ProblemError(Problem("UNKNOWN_ARM", f"no arm is named {arm!r}", "arm", known))
-    if arm == GRAPH and not device.startswith("cuda"):
+    if arm in _NEED_GPU and not device.startswith("cuda"):
         detail = "name cuda:N, or take reference-eager"
-        raise ProblemError(Problem("NO_CUDA", f"{GRAPH} needs a CUDA device, not {device!r}", "device", detail))
+        raise ProblemError(Problem("NO_CUDA", f"{arm} needs a CUDA device, not {device!r}", "device", detail))
 
 
 def _bytes(memory: Memory, region: wire.Region) -> bytes:

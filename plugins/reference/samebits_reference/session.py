@@ -78,6 +78,10 @@ class Session(abc.ABC):
         """Give the most device memory that tensors took since the start; 0 on the CPU, where nobody counts."""
         return torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else 0
 
+    def reserved_bytes(self) -> int:
+        """Give the most device memory that PyTorch held for tensors since the start, what it keeps for later among it."""
+        return torch.cuda.max_memory_reserved(self.device) if self.device.type == "cuda" else 0
+
 
 class FamilySession(Session):
     """One family, built. A mode is a subclass."""

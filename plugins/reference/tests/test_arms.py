@@ -6,7 +6,7 @@ from conftest import HostMemory, built, recorded, same_bits
 from interpreter import Interpreter
 
 from samebits_reference import families, weights
-from samebits_reference.arms import DOUBLE, EAGER, GRAPH, REST, WHOLE, ReferenceArm
+from samebits_reference.arms import COMPILE, DOUBLE, EAGER, GRAPH, REST, WHOLE, ReferenceArm
 from samebits_reference.exhaustion import is_out_of_memory
 from samebits_reference.families import flatten
 from samebits_wire import arm_pb2 as wire
@@ -64,7 +64,7 @@ def reasons(error: ProblemError) -> list[str]:
 
 def test_describe_names_arms_devices_and_versions() -> None:
     reply = ReferenceArm().describe()
-    assert list(reply.arms) == [EAGER, GRAPH, DOUBLE, WHOLE, REST]
+    assert list(reply.arms) == [EAGER, GRAPH, DOUBLE, WHOLE, REST, COMPILE]
     assert "cpu" in reply.devices
     environment = {setting.key: setting.value for setting in reply.environment}
     assert environment["torch"] == torch.__version__
