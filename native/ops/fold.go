@@ -63,8 +63,8 @@ func (f *fold) without(list []int64) []int64 {
 }
 
 // emit launches the form of the entry that fits: a warp for each result where its elements lie next to each other or where
-// results are few.
-func (f *fold) emit(b *Builder, op *recording.Operation, file, entry string) error {
+// results are few. more are arguments that the file's entries have beside those of fold.cuh.
+func (f *fold) emit(b *Builder, op *recording.Operation, file, entry string, more ...any) error {
 	x := b.Value(f.in)
 	count, step, sizes := f.count(b), int64(1), f.without(x.Sizes)
 	if len(x.Sizes) > 0 {
@@ -101,7 +101,7 @@ func (f *fold) emit(b *Builder, op *recording.Operation, file, entry string) err
 		args = append(append(args, b.Pointer(out)), s.steps(i)...)
 	}
 	args = append(append(args, from), s.steps(len(f.outs))...)
-	args = append(args, uint32(count), step)
+	args = append(append(args, uint32(count), step), more...)
 	inner := s.strides[len(f.outs)][0]
 	const few = 4096
 	if count > 16 && (step <= inner || s.numel() < few) {

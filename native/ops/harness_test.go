@@ -150,6 +150,14 @@ func (b *bench) lower(op recording.Operation) ([]device.Command, error) {
 // run lowers and runs an operation and reads every storage back.
 func (b *bench) run(op recording.Operation) {
 	b.t.Helper()
+	if err := b.try(op); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// try is run for an operation that may fail while it runs.
+func (b *bench) try(op recording.Operation) error {
+	b.t.Helper()
 	commands, err := b.lower(op)
 	if err != nil {
 		b.t.Fatal(err)
@@ -175,10 +183,10 @@ func (b *bench) run(op recording.Operation) {
 	}
 	defer program.Close()
 	if err := program.Run(0, len(commands)); err != nil {
-		b.t.Fatal(err)
+		return err
 	}
 	if err := program.Wait(); err != nil {
-		b.t.Fatal(err)
+		return err
 	}
 	after := make([]byte, total)
 	if err := memory.Read(0, after); err != nil {
@@ -192,6 +200,7 @@ func (b *bench) run(op recording.Operation) {
 	for s := range b.bytes {
 		copy(b.bytes[s], after[at[s]:])
 	}
+	return nil
 }
 
 // layout places storages, multiples of 512 apart, with guards, and scratch behind them.

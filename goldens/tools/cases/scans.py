@@ -13,7 +13,6 @@ def add() -> None:
             ("rows_40", [3, 40], None, 1),
             ("rows_17", [600, 17], None, 1),
             ("long_rows", [3, 2500], None, 1),
-            ("many_rows", [20000, 9], None, -1),
             ("wide_block", [1100, 5, 2], None, -1),
             ("two_rows", [2, 1025], None, 1),
             ("columns", [3, 80, 40], None, -2),
@@ -26,7 +25,8 @@ def add() -> None:
             ("vector_1920", [1920, 1, 1], None, 0),
             ("ones", [3, 1], None, 1),
         ):
-            for fill in ("spread", "finite", "edges"):
+            slow = name == "wide_block"
+            for fill in ("spread",) if slow else ("spread", "finite", "edges"):
                 self = tensor(dtype, sizes, 5 if fill == "spread" else 0, fill, strides)
                 short = f"{SHORT[dtype]}.{name}.{fill}"
                 # An infinity less another is a NaN whose bits differ between CPU and GPU; sums of the largest numbers overflow.

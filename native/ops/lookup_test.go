@@ -1,0 +1,42 @@
+package ops
+
+import (
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"samebits/bridge/tensor"
+)
+
+// An index that is out of range stops the step, and nothing outside of the tensor is read. On a GPU it is an assertion, which
+// would take the context from all other tests of this process.
+func TestIndexOutOfRange(t *testing.T) {
+	if os.Getenv("SAMEBITS_TEST_DEVICE") != "" {
+		t.Skip("a failed assertion loses the device")
+	}
+	for _, bad := range []uint64{20, 1 << 40, math.MaxUint64, 1 << 63} {
+		b := newBench(t)
+		x, index := b.tensor(tensor.Float32, []int64{20, 4}, nil), b.tensor(tensor.Int64, []int64{3, 4}, nil)
+		out := b.tensor(tensor.Float32, []int64{3, 4}, nil)
+		b.setBits(index, []uint64{1, 2, 19, bad, 0})
+		err := b.try(operation("aten::gather", args("self", x, "dim", int64(0), "index", index, "sparse_grad", false), results(out)))
+		if err == nil || !strings.Contains(err.Error(), "an index is out of range") || !strings.Contains(err.Error(), "index1_4") {
+			t.Errorf("index %d: %v", int64(bad), err)
+		}
+	}
+	// Where negative ones count from the end, the end is the limit.
+	b := newBench(t)
+	x, index := b.tensor(tensor.Float32, []int64{5, 6}, nil), b.tensor(tensor.Int64, []int64{2}, nil)
+	out := b.tensor(tensor.Float32, []int64{2, 6}, nil)
+	op := operation("aten::index.Tensor", indexArgs(x, index), results(out))
+	last := int64(-5)
+	b.setBits(index, []uint64{4, uint64(last)})
+	if err := b.try(op); err != nil {
+		t.Errorf("index %d of 5: %v", last, err)
+	}
+	b.setBits(index, []uint64{4, uint64(last - 1)})
+	if b.try(op) == nil {
+		t.Errorf("index %d of 5 passed", last-1)
+	}
+}
