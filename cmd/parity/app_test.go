@@ -32,9 +32,9 @@ type fakes struct {
 	table   []launch.Entry // of families, if it is not the usual one
 }
 
-func (f *fakes) Python() (string, error)      { return "python", f.missing }
-func (f *fakes) Predictor() (string, error)   { return "samebits-predictor", f.missing }
-func (f *fakes) Trainer() (string, error)     { return "samebits-trainer", f.missing }
+func (f *fakes) Python() (string, error)    { return "python", f.missing }
+func (f *fakes) Predictor() (string, error) { return "samebits-predictor", f.missing }
+func (f *fakes) Trainer() (string, error)   { return "samebits-trainer", f.missing }
 func (f *fakes) EngineBuild() (string, error) {
 	if f.engine != "" {
 		return f.engine, nil
@@ -48,7 +48,8 @@ func (f *fakes) TrainerBuild() (string, error) {
 
 func (f *fakes) ReferenceBuild() (string, error) { return strings.Repeat("ef", 32), f.missing }
 
-func (f *fakes) Threads(int) {}
+func (f *fakes) Tune(launch.Tuning) {}
+func (f *fakes) Close()             {}
 
 func (f *fakes) Families(context.Context) ([]launch.Entry, error) {
 	if f.table != nil {

@@ -31,6 +31,7 @@ type campaign struct {
 }
 
 func (c *campaign) run(ctx context.Context) error {
+	defer c.backend.Close()
 	device, err := c.device(ctx)
 	if err != nil {
 		return err
@@ -98,7 +99,9 @@ func (c *campaign) makePlan(device launch.Device) error {
 		}
 	}
 	c.plan = machine.Plan(c.flags.jobs)
-	c.backend.Threads(c.plan.Threads)
+	c.backend.Tune(launch.Tuning{Threads: c.plan.Threads, Fork: true, Warn: func(err error) {
+		fmt.Fprintf(c.app.err, "each reference process imports PyTorch by itself: %v\n", err)
+	}})
 	programs, err := c.programs()
 	if err != nil {
 		return err

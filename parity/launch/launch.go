@@ -3,6 +3,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -35,8 +36,11 @@ type Launcher struct {
 	getenv  func(string) string
 
 	libraries func() string // torch's library folders; asked of Python once
-	threads   int
-	devices   []Device // as they were found
+	devices   []Device      // as they were found
+
+	tuning  Tuning
+	forking sync.Mutex
+	zygote  *host.Zygote
 }
 
 // New makes a launcher that looks beside the running program first, then in the working directory.
@@ -67,19 +71,107 @@ func (p plugin) Stop() {
 	}
 }
 
+// Tuning says how plugins are started. The zero value starts each by itself, as it likes.
+type Tuning struct {
+	Threads int // that PyTorch takes in each process; 0: its own choice
+	// Fork has reference plugins forked by one process that has imported PyTorch. Where that cannot be done, Warn is told
+	// why, once, and they are started one by one.
+	Fork bool
+	Warn func(error)
+}
+
+// Tune is for the plugins that start from now on. Close ends what it may have started.
+func (l *Launcher) Tune(t Tuning) { l.tuning = t }
+
+// Close ends the process that forks plugins, if there is one.
+func (l *Launcher) Close() {
+	l.forking.Lock()
+	defer l.forking.Unlock()
+	if l.zygote != nil {
+		l.zygote.Stop()
+		l.zygote = nil
+	}
+}
+
 // Reference starts the plugin in Python.
 func (l *Launcher) Reference(ctx context.Context) (suite.Arm, error) {
-	python, err := l.Python()
+	c, err := l.referenceConfig()
 	if err != nil {
 		return nil, err
 	}
-	c := l.config("reference", python)
-	c.Args = []string{"-m", "samebits_reference"}
-	c.Env = l.pythonEnvironment()
-	if l.threads > 0 {
-		c.Env = append(c.Env, fmt.Sprintf("%s=%d", threadsVariable, l.threads))
+	if c.Zygote = l.forker(ctx, c); c.Zygote != nil {
+		a, err := l.start(ctx, c)
+		var broken *host.Error
+		if !errors.As(err, &broken) || broken.Reason != host.ReasonStart {
+			return a, err
+		}
+		l.cannotFork(err) // the zygote is gone
+		c.Zygote = nil
 	}
 	return l.start(ctx, c)
+}
+
+// ReferenceFromScratch starts the plugin in Python, and is never a fork.
+func (l *Launcher) ReferenceFromScratch(ctx context.Context) (suite.Arm, error) {
+	c, err := l.referenceConfig()
+	if err != nil {
+		return nil, err
+	}
+	return l.start(ctx, c)
+}
+
+func (l *Launcher) referenceConfig() (host.Config, error) {
+	python, err := l.Python()
+	if err != nil {
+		return host.Config{}, err
+	}
+	c := l.config("reference", python)
+	c.Args = []string{"-m", "samebits_reference"}
+	c.Env = append(l.pythonEnvironment(), "OPENBLAS_NUM_THREADS=1") // its threads could not be forked; torch has others
+	if l.tuning.Threads > 0 {
+		c.Env = append(c.Env, fmt.Sprintf("%s=%d", threadsVariable, l.tuning.Threads))
+	}
+	return c, nil
+}
+
+// forker gives the process that forks plugins, and starts it first if it must; nil if there shall be none.
+func (l *Launcher) forker(ctx context.Context, c host.Config) *host.Zygote {
+	l.forking.Lock()
+	defer l.forking.Unlock()
+	if !l.tuning.Fork || l.zygote != nil {
+		return l.zygote
+	}
+	c.Args = []string{"-m", "samebits_reference.zygote"}
+	z, err := host.StartZygote(ctx, c)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.stopForking(err)
+		}
+		return nil
+	}
+	l.zygote = z
+	return z
+}
+
+func (l *Launcher) cannotFork(why error) {
+	l.forking.Lock()
+	defer l.forking.Unlock()
+	l.stopForking(why)
+}
+
+// stopForking has later plugins started one by one.
+func (l *Launcher) stopForking(why error) {
+	if !l.tuning.Fork {
+		return
+	}
+	l.tuning.Fork = false
+	if l.zygote != nil {
+		l.zygote.Stop()
+		l.zygote = nil
+	}
+	if l.tuning.Warn != nil {
+		l.tuning.Warn(why)
+	}
 }
 
 // Native starts the plugin around the native engine, pointed at the libraries that PyTorch uses.
@@ -119,9 +211,6 @@ func (l *Launcher) config(name, command string) host.Config {
 	}
 	return c
 }
-
-// Threads says how many threads PyTorch takes in each process that is started from now on; 0 leaves it the choice.
-func (l *Launcher) Threads(n int) { l.threads = n }
 
 // threadsVariable tells the reference plugin of them.
 const threadsVariable = "SAMEBITS_THREADS"

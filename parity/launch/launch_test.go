@@ -181,3 +181,60 @@ func TestEngineBuild(t *testing.T) {
 		t.Error("no error without a program")
 	}
 }
+
+// Where no process can fork plugins they are started one by one, and that is said once.
+func TestNoForks(t *testing.T) {
+	root := t.TempDir()
+	script(t, filepath.Join(root, ".venv/bin/python"), `echo "$2" >>`+root+`/started; [ "$2" = samebits_reference.zygote ] && echo "no torch" >&2; exit 7`)
+	l := launcher(t, Options{}, root, nil)
+	var warnings []error
+	l.Tune(Tuning{Fork: true, Threads: 3, Warn: func(err error) { warnings = append(warnings, err) }})
+	for range 2 {
+		_, err := l.Reference(t.Context())
+		var broken *host.Error
+		if !errors.As(err, &broken) || broken.Reason != host.ReasonExited {
+			t.Errorf("error %v", err)
+		}
+	}
+	if _, err := l.ReferenceFromScratch(t.Context()); err == nil {
+		t.Error("no error")
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0].Error(), "no torch") {
+		t.Errorf("warnings %v", warnings)
+	}
+	started, err := os.ReadFile(filepath.Join(root, "started"))
+	if want := "samebits_reference.zygote\nsamebits_reference\nsamebits_reference\nsamebits_reference\n"; err != nil || string(started) != want {
+		t.Errorf("%v, started %s", err, started)
+	}
+	l.Close()
+	l.Close()
+}
+
+func TestReferenceBuild(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{"samebits_reference/arms.py": "a", "samebits_reference/notes.txt": "b", "samebits_wire/serve.py": "c"} {
+		path := filepath.Join(root, "python", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := launcher(t, Options{}, root, nil)
+	first, err := l.ReferenceBuild()
+	if err != nil || len(first) != 64 {
+		t.Fatalf("%q, %v", first, err)
+	}
+	for name, changes := range map[string]bool{"samebits_reference/notes.txt": false, "samebits_wire/serve.py": true} {
+		if err := os.WriteFile(filepath.Join(root, "python", name), []byte("changed"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := l.ReferenceBuild(); err != nil || (now != first) != changes {
+			t.Errorf("%s: %q, %v", name, now, err)
+		}
+	}
+	if none, err := launcher(t, Options{}, t.TempDir(), nil).ReferenceBuild(); err != nil || none != "" {
+		t.Errorf("%q, %v", none, err)
+	}
+}

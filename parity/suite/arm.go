@@ -39,3 +39,9 @@ type Starter interface {
 	// NativeTrainer starts the native engine's plugin for training in the same way.
 	NativeTrainer(ctx context.Context, reference []recording.Setting) (Arm, error)
 }
+
+// FromScratch is a Starter whose Reference may give forks of one process. Its other processes have nothing in common with
+// those: the suite takes one for the second run of the eager reference, so that what forks share cannot hide.
+type FromScratch interface {
+	ReferenceFromScratch(ctx context.Context) (Arm, error)
+}

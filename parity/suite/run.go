@@ -21,7 +21,19 @@ type evidence struct {
 
 // openReference builds the cell's model in a fresh process, with the weights that the recorder had.
 func (v *verification) openReference(ctx context.Context, name string) (*session, error) {
-	a, err := v.start(ctx, v.suite.Start.Reference)
+	return v.openReferenceBy(ctx, name, v.suite.Start.Reference)
+}
+
+// fromScratch starts a process that shares nothing with others, where there is a choice.
+func (v *verification) fromScratch(ctx context.Context) (Arm, error) {
+	if s, is := v.suite.Start.(FromScratch); is {
+		return s.ReferenceFromScratch(ctx)
+	}
+	return v.suite.Start.Reference(ctx)
+}
+
+func (v *verification) openReferenceBy(ctx context.Context, name string, start func(context.Context) (Arm, error)) (*session, error) {
+	a, err := v.start(ctx, start)
 	if err != nil {
 		return nil, err
 	}

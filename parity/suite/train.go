@@ -171,7 +171,7 @@ func (v *verification) teach(ctx context.Context) (*line, map[string]*gate.Histo
 // teachAgain is the second process: the episodes, the first step once more, and the time that a step takes.
 func (v *verification) teachAgain(ctx context.Context, first *line) (*line, *gate.History, error) {
 	v.progress("reference-eager again")
-	t, err := v.openTrainee(ctx, arm.ReferenceEager)
+	t, err := v.openTraineeBy(ctx, arm.ReferenceEager, v.fromScratch)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -47,9 +47,12 @@ type inputBank struct {
 
 // openTrainee starts a fresh process for an arm. only names the outputs of interest; none: all.
 func (v *verification) openTrainee(ctx context.Context, name string, only ...string) (*trainee, error) {
+	return v.openTraineeBy(ctx, name, v.suite.Start.Reference, only...)
+}
+
+func (v *verification) openTraineeBy(ctx context.Context, name string, start func(context.Context) (Arm, error), only ...string) (*trainee, error) {
 	t := &trainee{v: v, native: strings.HasPrefix(name, native), only: only}
 	t.name = name
-	start := v.suite.Start.Reference
 	if t.native {
 		start = func(ctx context.Context) (Arm, error) {
 			return v.suite.Start.NativeTrainer(ctx, v.settings(reference))
