@@ -44,10 +44,16 @@ var demands = func() map[string]demand {
 	return all
 }()
 
-func demandOf(op *recording.Operation, d tensor.DType) demand {
+// demandOf gives what is demanded of a result. What moves elements and turns them into another type on the way converts them.
+func demandOf(r *recording.Recording, op *recording.Operation, d tensor.DType) demand {
 	demanded := demands[short(op.Name)]
 	if demanded == bounded && !d.Float() {
 		return sameNumbers
+	}
+	for _, v := range recording.Values(op.Arguments, nil) {
+		if from := r.Values[v].DType; demanded == sameBits && d.Float() && from.Float() && from != d {
+			return sameNumbers
+		}
 	}
 	return demanded
 }
@@ -57,7 +63,7 @@ func (r *run) judge(b *batch, i int, kind values.Kind, exact measured, f *Findin
 	out := &b.outputs[i]
 	o := b.ops[out.op]
 	d, reference, native := out.spec.DType, r.reference.outputs[i], r.native.outputs[i]
-	switch demanded := demandOf(o.Op(), d); {
+	switch demanded := demandOf(o.Alone, o.Op(), d); {
 	case demanded == sameNumbers && compare.EqualNumbers(d, reference, native),
 		demanded == sameValues && compare.EqualValues(d, reference, native):
 		f.otherNaN = true
@@ -74,7 +80,7 @@ func (r *run) judge(b *batch, i int, kind values.Kind, exact measured, f *Findin
 		return
 	}
 	base := compare.Typed{DType: tensor.Float64, Data: exact.outputs[out.nth]}
-	rounding := Rounding{Values: kind, Tensor: out.label, Limit: gate.RoundingLimit, Floor: floor(o.Op(), out.spec)}
+	rounding := Rounding{Values: kind, Tensor: out.label, Limit: gate.RoundingLimit, Floor: floor(o.Alone, o.Op(), d)}
 	var err error
 	if rounding.Reference, err = compare.Against(base, compare.Typed{DType: d, Data: reference}); err == nil {
 		rounding.Native, err = compare.Against(base, compare.Typed{DType: d, Data: native})
@@ -88,15 +94,19 @@ func (r *run) judge(b *batch, i int, kind values.Kind, exact measured, f *Findin
 	f.Rounding = append(f.Rounding, rounding)
 }
 
-// floor is the error that PyTorch is taken to have at least: half a ULP. On the CPU it sums up a row in double precision, as no
-// GPU does: there it is as many as a tree of sums is high.
-func floor(op *recording.Operation, result tensor.Spec) float64 {
-	half := compare.Roundoff(result.DType)
-	switch short(op.Name) {
-	case "aten::cumsum", "aten::cumsum_", "aten::cumprod", "aten::cumprod_":
-		return half * float64(bits.Len64(uint64(result.Numel())))
+// floor is the error that PyTorch is taken to have at least: half a ULP of the result, and where many elements are put
+// together one of float32 for each level of a tree over the largest argument. The CPU sums in wider registers, or in more of
+// them, than native does in CUDA's order.
+func floor(r *recording.Recording, op *recording.Operation, result tensor.DType) float64 {
+	half := compare.Roundoff(result)
+	if pointwise[short(op.Name)] {
+		return half
 	}
-	return half
+	most := int64(1)
+	for _, v := range recording.Values(op.Arguments, nil) {
+		most = max(most, r.Values[v].Numel())
+	}
+	return half + min(compare.Roundoff(tensor.Float32), half)*float64(bits.Len64(uint64(most)))
 }
 
 // pointwise operations compute each element from one element of each argument: what of them overflows does not depend on an order.

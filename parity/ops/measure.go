@@ -21,7 +21,7 @@ func (r *run) measure(ctx context.Context, b *batch, outputs []int, kind values.
 	var ops []*signature.Operation
 	for _, i := range outputs {
 		out := &b.outputs[i]
-		if o := b.ops[out.op]; demandOf(o.Op(), out.spec.DType) == bounded && !slices.Contains(ops, o) {
+		if o := b.ops[out.op]; demandOf(o.Alone, o.Op(), out.spec.DType) == bounded && !slices.Contains(ops, o) {
 			ops = append(ops, o)
 		}
 	}

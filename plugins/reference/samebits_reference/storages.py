@@ -52,7 +52,7 @@ class Storages:
         """Give the tensor that a value is. KeyError: nothing has made its storage."""
         block = self._blocks[value.storage]
         with _disable_current_modes():
-            empty = torch.empty(0, dtype=self.dtype(value.dtype), device=self._device)
+            empty = torch.empty(0, dtype=self.dtype(value.dtype), device=block.device)  # numbers may lie on the CPU
             return empty.set_(block, value.offset, tuple(value.sizes), tuple(value.strides))
 
     def whole(self, index: int) -> torch.Tensor:
