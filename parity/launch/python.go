@@ -109,9 +109,13 @@ func (l *Launcher) runPython(ctx context.Context, args ...string) ([]byte, error
 	return run(ctx, "reference", l.pythonEnvironment(), python, args...)
 }
 
-// run runs a plugin's program beside its life as a plugin.
+// run runs a plugin's program beside its life as a plugin, for what imports nothing large.
 func run(ctx context.Context, plugin string, env []string, program string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, pythonDeadline)
+	return runWithin(ctx, pythonDeadline, plugin, env, program, args...)
+}
+
+func runWithin(ctx context.Context, deadline time.Duration, plugin string, env []string, program string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	for _, key := range host.AllowedEnv {
