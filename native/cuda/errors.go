@@ -60,11 +60,24 @@ func failure(e *C.sb_error) error {
 		return diag.Problems{{
 			Reason:  "DEVICE_LOST",
 			Summary: err.Error(),
-			Detail:  "the CUDA context of this process is unusable; start a new process",
+			Detail:  lostDetail(err.Code),
 			Path:    commandPath(err.Command),
 		}}
 	}
 	return err
+}
+
+// lostDetail says what can be done about a lost device. Kernels assert one thing, that indices are in range
+// (kernels/bounds.cuh): then weights or inputs are at fault, not the machine.
+func lostDetail(code uint32) string {
+	const (
+		assertFailed = 710
+		detail       = "the CUDA context of this process is unusable; start a new process"
+	)
+	if code == assertFailed {
+		return "an index is out of range, which weights, constants or inputs gave to a lookup; nothing outside of the tensor was read; " + detail
+	}
+	return detail
 }
 
 func commandPath(i int) string {

@@ -132,6 +132,15 @@ func TestLostDevice(t *testing.T) {
 	}
 }
 
+func TestLostDetail(t *testing.T) {
+	for code, want := range map[uint32]bool{700: false, 710: true, 719: false} {
+		detail := lostDetail(code)
+		if strings.Contains(detail, "an index is out of range") != want || !strings.Contains(detail, "start a new process") {
+			t.Errorf("%d: %s", code, detail)
+		}
+	}
+}
+
 func TestFailedCapture(t *testing.T) {
 	d := openFake(t)
 	m, resolve := arena(t, d, 4096)
