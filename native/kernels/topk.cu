@@ -148,7 +148,8 @@ __device__ __forceinline__ void network(const slice<T>& x, uint32_t k, bool larg
   __syncthreads();
 }
 
-// rank sorts places stably: the place of each is the number of those that come before it.
+// write_ranked stores what is at the places, sorted stably: the rank of each is the number of those that come before
+// it.
 template <class T> __device__ __forceinline__ void write_ranked(const slice<T>& x, uint32_t k, bool largest,
                                                                 const uint32_t* places, typename keys<T>::key* value,
                                                                 T* y, int64_t y_step, int64_t* at, int64_t at_step) {

@@ -25,7 +25,8 @@ var foldShapes = []struct {
 	{"a point", run(), 0, false},
 }
 
-// reduced gives the sizes of the result, and the element that results and a place along dim stand for.
+// foldedSizes gives the sizes of the result, the element that an index of it and a place along dim stand for, and how many places
+// there are.
 func foldedSizes(self operand, dim int64, keep bool) (sizes []int64, element func(at []int64, i int64) []int64, count int64) {
 	rank := int64(len(self.sizes))
 	if rank == 0 {
