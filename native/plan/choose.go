@@ -24,6 +24,9 @@ func (p *Plan) Place(workspaces []int64) (device.Placement, error) {
 	if len(workspaces) != len(p.Step) {
 		return device.Placement{}, fmt.Errorf("%d workspaces for %d commands", len(workspaces), len(p.Step))
 	}
+	if len(p.Storages) == p.storages && !slices.ContainsFunc(workspaces, func(bytes int64) bool { return bytes > 0 }) {
+		return device.Placement{Workspaces: make([]device.Pointer, len(workspaces)), Schedule: p.Schedule}, nil
+	}
 	p.Storages, p.planner.passing = p.Storages[:p.storages], nil
 	at := make([]device.Pointer, len(workspaces))
 	needs := make([]int64, len(p.Ranges)) // by operation
@@ -127,8 +130,8 @@ func (p *planner) choose(workspaces []int64, kept int64) {
 
 // settle makes a layout the plan's, under the schedule that it was made for.
 func (p *planner) settle(l layout) {
-	for s, offset := range l.offsets {
-		p.plan.Storages[s].Offset = offset
+	for i, s := range l.storages {
+		p.plan.Storages[s].Offset = l.offsets[i]
 	}
 	p.plan.ArenaBytes = l.bytes
 	p.plan.Schedule = p.forDevice()

@@ -50,69 +50,105 @@ func (p *planner) placeFixed() {
 
 // layout is a placement of the arena.
 type layout struct {
-	offsets map[int]int64
-	bytes   int64
+	storages []int
+	offsets  []int64 // of these
+	bytes    int64
+}
+
+// life is when a storage of the arena is in use under a schedule, and what it needs.
+type life struct {
+	size, skew   int64
+	first, last  int   // operations
+	begin, end   clock // what has ended before the first, lane by lane; how far each lane must have come for all uses to have ended
+	always, once bool
+}
+
+// lives are those of the arena's storages.
+func (p *planner) lives() (arena []int, lives []life) {
+	for s := range p.plan.Storages {
+		st := &p.plan.Storages[s]
+		if st.Area != Arena {
+			continue
+		}
+		l := life{skew: p.skew(s), last: len(p.plan.Ranges), always: st.always || len(st.uses) == 0 && !st.once, once: st.once}
+		l.size = align(st.Bytes + l.skew)
+		if !l.always && !l.once {
+			l.first, l.last = st.uses[0], st.uses[len(st.uses)-1]
+			for _, u := range st.uses {
+				if lane := p.schedule.lane[u]; lane >= 0 {
+					l.end[lane] = max(l.end[lane], p.schedule.position[u]+1)
+				} else {
+					l.always = true // of an operation without a lane nobody knows when it has ended
+				}
+			}
+			l.begin = p.schedule.before[l.first]
+		}
+		arena, lives = append(arena, s), append(lives, l)
+	}
+	return arena, lives
+}
+
+// apart reports whether two storages may share memory: every use of one ends before the other's first use starts. Inputs,
+// outputs and whatever a trace keeps are in use all the time, Setup's own storages before any step.
+func (a *life) apart(b *life) bool {
+	switch {
+	case a.always || b.always || a.once && b.once:
+		return false
+	case a.once || b.once:
+		return true
+	case a.last < b.first:
+		return a.end.within(&b.begin)
+	}
+	return b.last < a.first && b.end.within(&a.begin)
 }
 
 // placeArena tries several orders of its storages and takes what needs least: each storage lies at the lowest place where
 // nothing that lives at the same time does.
 func (p *planner) placeArena() layout {
-	var arena []int
-	for s := range p.plan.Storages {
-		if p.plan.Storages[s].Area == Arena {
-			arena = append(arena, s)
-		}
+	arena, lives := p.lives()
+	large := func(a, b int) int { return cmp.Compare(lives[b].size, lives[a].size) }
+	long := func(a, b int) int {
+		return cmp.Or(cmp.Compare(lives[b].last-lives[b].first, lives[a].last-lives[a].first), large(a, b))
 	}
-	all := p.plan.Storages
-	first := func(s int) int {
-		if st := &all[s]; len(st.uses) > 0 && !st.always {
-			return st.uses[0]
-		}
-		return -1
-	}
-	span := func(s int) int {
-		if st := &all[s]; len(st.uses) > 0 && !st.always {
-			return st.uses[len(st.uses)-1] - st.uses[0]
-		}
-		return len(p.plan.Ranges)
-	}
-	large := func(a, b int) int { return cmp.Compare(all[b].Bytes, all[a].Bytes) }
+	early := func(a, b int) int { return cmp.Or(cmp.Compare(lives[a].first, lives[b].first), large(a, b)) }
 	best := layout{bytes: -1}
-	for _, order := range []func(a, b int) int{
-		large,
-		func(a, b int) int { return cmp.Or(cmp.Compare(span(b), span(a)), large(a, b)) },
-		func(a, b int) int { return cmp.Or(cmp.Compare(first(a), first(b)), large(a, b)) },
-	} {
-		list := slices.Clone(arena)
-		slices.SortStableFunc(list, order)
-		if l := p.lay(list); best.bytes < 0 || l.bytes < best.bytes {
+	for _, by := range []func(a, b int) int{large, long, early} {
+		order := make([]int, len(lives))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, by)
+		if l := lay(lives, order); best.bytes < 0 || l.bytes < best.bytes {
 			best = l
 		}
 	}
+	best.storages = arena
 	return best
 }
 
-func (p *planner) lay(arena []int) layout {
-	l := layout{offsets: make(map[int]int64, len(arena))}
-	var placed []int // by offset
-	for _, s := range arena {
-		skew := p.skew(s)
-		size := align(p.plan.Storages[s].Bytes + skew)
+func lay(lives []life, order []int) layout {
+	l := layout{offsets: make([]int64, len(lives))}
+	placed := make([]int, 0, len(lives)) // by offset
+	for _, s := range order {
+		it := &lives[s]
 		at := int64(0)
 		for _, other := range placed {
-			if p.apart(s, other) {
+			o := &lives[other]
+			if l.offsets[other]+o.size <= at || it.apart(o) {
 				continue
 			}
-			o := l.offsets[other]
-			if o&^(Alignment-1)-at >= size {
+			if l.offsets[other]-at >= it.size {
 				break
 			}
-			at = max(at, align(o+p.plan.Storages[other].Bytes))
+			at = l.offsets[other] + o.size
 		}
-		l.offsets[s] = at + skew
-		l.bytes = max(l.bytes, at+size)
-		i := sort.Search(len(placed), func(i int) bool { return l.offsets[placed[i]] > l.offsets[s] })
+		l.offsets[s] = at
+		l.bytes = max(l.bytes, at+it.size)
+		i := sort.Search(len(placed), func(i int) bool { return l.offsets[placed[i]] > at })
 		placed = slices.Insert(placed, i, s)
+	}
+	for s := range lives {
+		l.offsets[s] += lives[s].skew
 	}
 	return l
 }

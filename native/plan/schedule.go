@@ -138,16 +138,21 @@ func (c *clock) join(o clock) {
 	}
 }
 
+// within reports whether o has come as far on every lane.
+func (c *clock) within(o *clock) bool {
+	for l := range c {
+		if c[l] > o[l] {
+			return false
+		}
+	}
+	return true
+}
+
 // after is what has ended once operation i has.
 func (s *schedule) after(i int) clock {
 	c := s.before[i]
 	c[s.lane[i]] = max(c[s.lane[i]], s.position[i]+1)
 	return c
-}
-
-// happens reports whether operation a has surely ended before b starts.
-func (s *schedule) happens(a, b int) bool {
-	return s.lane[a] >= 0 && s.lane[b] >= 0 && s.before[b][s.lane[a]] > s.position[a]
 }
 
 // forDevice turns lanes of operations into lanes of commands. An operation without commands hands what it waits for to
@@ -185,26 +190,4 @@ func (p *planner) forDevice() *device.Schedule {
 		out.Waits[p.plan.Tail] = append(out.Waits[p.plan.Tail], pending[0]...)
 	}
 	return out
-}
-
-// apart reports whether storages a and b may share memory: every use of one ends before the other's first use starts.
-// Inputs, outputs and whatever a trace keeps are in use all the time, Setup's own storages before any step.
-func (p *planner) apart(a, b int) bool {
-	sa, sb := &p.plan.Storages[a], &p.plan.Storages[b]
-	if sa.always || sb.always || sa.once && sb.once {
-		return false
-	}
-	return sa.once || sb.once || p.precedes(sa, sb) || p.precedes(sb, sa)
-}
-
-func (p *planner) precedes(a, b *Storage) bool {
-	if len(b.uses) == 0 {
-		return true
-	}
-	for _, u := range a.uses {
-		if !p.schedule.happens(u, b.uses[0]) {
-			return false
-		}
-	}
-	return true
 }
