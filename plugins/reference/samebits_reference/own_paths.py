@@ -144,7 +144,7 @@ def _back_from_bfloat16(linear: nn.Module, args: tuple[torch.Tensor]) -> tuple[t
 
 _ALPHABET = 18385
 _REGIONS = 16  # as many as are kept: what comes out must have one shape
-_READ_BATCHES = 3  # noise has hundreds of regions: the recogniser reads the first
+_READ_BATCHES = 1  # noise has hundreds of regions: the recogniser reads the first
 
 
 def ocr_pipeline(wrapper: Any, images: torch.Tensor, found: torch.Tensor | None) -> dict[str, torch.Tensor]:
