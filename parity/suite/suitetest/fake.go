@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"slices"
 	"sync"
 
 	"samebits/bridge/arm"
@@ -53,6 +52,7 @@ type Faults struct {
 
 	Further  // of families with a seam or with keys
 	Training // of the fakes in training
+	Bench    // of the fakes that are measured
 }
 
 // Starter is a suite.Starter of fakes. What it counts may be read when nothing runs any more.
@@ -338,6 +338,9 @@ func (a *fakeArm) specs() []tensor.Spec {
 }
 
 func (a *fakeArm) Prepare(_ context.Context, r arm.PrepareRequest) (arm.PrepareReply, error) {
+	if err := a.PrepareFails[a.name]; err != nil {
+		return arm.PrepareReply{}, err
+	}
 	a.banks = r
 	if !r.CUDAGraph || a.NotCaptured {
 		return arm.PrepareReply{}, nil
@@ -357,6 +360,9 @@ func (a *fakeArm) compute(x []float32, traced bool) (features, logits []float32)
 	}
 	if a.kind == "native" && a.Native != nil && (!traced || a.NativeTrace) {
 		a.Native(logits)
+	}
+	if a.name == arm.ReferenceCompile && a.Compiled != nil {
+		a.Compiled(logits)
 	}
 	return features, logits
 }
@@ -470,11 +476,7 @@ func (a *fakeArm) Trace(_ context.Context, r arm.TraceRequest) (arm.TraceReply, 
 	return reply, nil
 }
 
-func (a *fakeArm) Measure(_ context.Context, r arm.MeasureRequest) (arm.MeasureReply, error) {
-	return arm.MeasureReply{Milliseconds: slices.Repeat([]float64{1.5}, r.Iterations)}, nil
-}
-
-func (a *fakeArm) Stats(context.Context) (arm.Stats, error) { return a.stats, nil }
+func (a *fakeArm) Stats(context.Context) (arm.Stats, error) { return a.counted(), nil }
 
 // ULPs adds n ULP to one logit.
 func ULPs(n uint32) func([]float32) {
