@@ -95,14 +95,14 @@ func TestEngineChoice(t *testing.T) {
 		workspace     int64
 	}{
 		{"the first that is left", engines, tensor.Float32, exact,
-			"ConvFwd_eng72_k2=12_k2=12 workspace=4608 instant 1 of 1, 4 proposed", 4608},
-		{"not deterministic", engines, tensor.Float32, device.Options{}, "ConvFwd_eng71_k2=12_k2=12 workspace=4544 instant 1 of 2", 4544},
+			"ConvFwd_eng72_k2=12_k18=-1 workspace=4608 instant 1 of 1, 4 proposed", 4608},
+		{"not deterministic", engines, tensor.Float32, device.Options{}, "ConvFwd_eng71_k2=12_k18=-1 workspace=4544 instant 1 of 2", 4544},
 		{"tensor cores for bfloat16", engines, tensor.BFloat16, exact, "ConvFwd_eng67", 4288},
 		{"tensor cores for TF32", engines, tensor.Float32, device.Options{AllowTF32: true}, "ConvFwd_eng67", 4288},
-		{"one that does not build", "-3:;5:", tensor.Float32, exact, "ConvFwd_eng5_k2=12_k2=12 workspace=320 instant 2 of 2", 320},
-		{"one that does not run", "1000:;6:", tensor.Float32, exact, "ConvFwd_eng6_k2=12_k2=12 workspace=384 instant 2 of 2", 384},
-		{"the fallback list", "-3:;67:0|1001:;8:9", tensor.Float32, exact, "ConvFwd_eng8_k2=12_k2=12 workspace=512 fallback 2 of 2", 512},
-		{"no workspace", "0:", tensor.Float32, exact, "ConvFwd_eng0_k2=12_k2=12 workspace=0", 0},
+		{"one that does not build", "-3:;5:", tensor.Float32, exact, "ConvFwd_eng5_k2=12_k18=-1 workspace=320 instant 2 of 2", 320},
+		{"one that does not run", "1000:;6:", tensor.Float32, exact, "ConvFwd_eng6_k2=12_k18=-1 workspace=384 instant 2 of 2", 384},
+		{"the fallback list", "-3:;67:0|1001:;8:9", tensor.Float32, exact, "ConvFwd_eng8_k2=12_k18=-1 workspace=512 fallback 2 of 2", 512},
+		{"no workspace", "0:", tensor.Float32, exact, "ConvFwd_eng0_k2=12_k18=-1 workspace=0", 0},
 		{"none", "-3:|1001:", tensor.Float32, exact, "commands[0]: NO_ENGINE: convolution: no cuDNN engine computes this convolution " +
 			"(instant 1: cuDNN: cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED (3000): the fake refuses; fallback 1: cuDNN: " +
 			"cudnnBackendExecute: CUDNN_STATUS_EXECUTION_FAILED (5000)", 0},

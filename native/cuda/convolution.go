@@ -8,12 +8,17 @@ import "C"
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"samebits/bridge/tensor"
 	"samebits/native/device"
 )
 
-const maxDims, maxSpatial = C.SB_MAX_DIMS, C.SB_MAX_SPATIAL
+const (
+	maxDims, maxSpatial = C.SB_MAX_DIMS, C.SB_MAX_SPATIAL
+	mostKnobs           = C.SB_MAX_KNOBS
+	mostEngineText      = C.SB_TAG - 1 // of that length a text may have been cut off
+)
 
 // described is a tensor as cuDNN is told about it.
 type described struct {
@@ -32,6 +37,27 @@ type convolution struct {
 	padding, stride, dilation [maxSpatial]int64
 	deterministic             bool
 	noTensorCore              bool
+}
+
+// String names everything of a convolution: two that differ have different names.
+func (c convolution) String() string {
+	var b strings.Builder
+	b.WriteString(convolutionNames[c.direction])
+	for _, t := range []struct {
+		name string
+		described
+	}{{"x", c.x}, {"w", c.w}, {"y", c.y}} {
+		fmt.Fprintf(&b, ", %s %s%v strides %v alignment %d", t.name, t.dtype, t.sizes[:t.dims], t.strides[:t.dims], t.alignment)
+	}
+	n := c.spatial
+	fmt.Fprintf(&b, ", padding %v, stride %v, dilation %v", c.padding[:n], c.stride[:n], c.dilation[:n])
+	if c.deterministic {
+		b.WriteString(", deterministic")
+	}
+	if c.noTensorCore {
+		b.WriteString(", no tensor cores")
+	}
+	return b.String()
 }
 
 // convolutionAlignment is the most that PyTorch tells cuDNN about an address.

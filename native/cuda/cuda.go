@@ -27,7 +27,8 @@ import (
 type Options struct {
 	Folders []string // of torch's NVIDIA libraries; none: Folders()
 	Driver  string   // libcuda; empty: libcuda.so.1, as the system finds it
-	Cache   string   // folder of compiled kernels; empty: CacheFolder()
+	Cache   string   // folder of compiled kernels and of cuDNN's choices; empty: CacheFolder()
+	Replan  bool     // cuDNN's choices are neither taken from Cache nor kept there; PlansVariable sets it too
 
 	// Source gives the text of a kernel file and the headers it may include; nil: kernels.Source.
 	Source func(file string) (text string, headers map[string]string, err error)
@@ -45,6 +46,7 @@ func (o Options) withDefaults() Options {
 	if o.Cache == "" {
 		o.Cache = CacheFolder()
 	}
+	o.Replan = o.Replan || !keepsPlans()
 	if o.Source == nil {
 		o.Source = kernels.Source
 	}
@@ -60,6 +62,7 @@ type Device struct {
 	c           *C.sb_device
 	libraries   *libraries
 	compiler    *compiler
+	plans       *planCache
 	environment []device.Setting
 	arch        string
 
@@ -91,23 +94,22 @@ func Open(index int, o Options) (*Device, error) {
 }
 
 func open(index int, o Options, l *libraries) (*Device, error) {
-	if err := l.openAll(o); err != nil {
+	if err := l.openDriver(o); err != nil {
 		return nil, err
 	}
-	count, err := l.deviceCount()
+	// The driver makes a context while the linker opens the libraries: either takes a tenth of a second and more.
+	opened := make(chan error, 1)
+	go func() { opened <- l.openOthers() }()
+	c, info, err := l.openGPU(index)
+	if missing := <-opened; missing != nil {
+		if c != nil {
+			var e C.sb_error
+			C.sb_device_close(c, &e)
+		}
+		return nil, missing
+	}
 	if err != nil {
 		return nil, err
-	}
-	if index < 0 || index >= count {
-		return nil, diag.New("NO_GPU", fmt.Sprintf("cuda:%d", index), "this process sees %d GPUs", count)
-	}
-	var (
-		e    C.sb_error
-		info C.sb_device_info
-		c    *C.sb_device
-	)
-	if C.sb_device_open(l.c, C.int(index), &c, &info, &e) != 0 {
-		return nil, fmt.Errorf("open cuda:%d: %w", index, failure(&e))
 	}
 	d := &Device{
 		index:     index,
@@ -118,6 +120,11 @@ func open(index int, o Options, l *libraries) (*Device, error) {
 		modules:   map[string]*module{},
 	}
 	d.environment = environment(l, &info, d.arch)
+	folder := o.Cache
+	if o.Replan {
+		folder = ""
+	}
+	d.plans = newPlanCache(folder, d.planIdentity(), o.Log)
 	return d, nil
 }
 

@@ -10,7 +10,7 @@
 enum { UID_X = 'x', UID_Y = 'y', UID_W = 'w' };
 
 // As many as cuDNN 9.19 has kinds of, like PyTorch asks for.
-enum { MAX_NOTES = 10, MAX_KNOBS = 44 };
+enum { MAX_NOTES = 10, MAX_KNOBS = SB_MAX_KNOBS };
 
 static int create(sb_queue *q, unsigned type, void **descriptor, sb_error *e) {
   SB_TRY(q->d->l, SB_CUDNN, cudnnBackendCreateDescriptor, (type, descriptor), e);
@@ -75,6 +75,7 @@ static const struct operation {
 struct sb_configs {
   const char *tag;
   void *x, *w, *y, *convolution, *operation, *graph, *heuristic;
+  void *engine, *knob[MAX_KNOBS];  // of a configuration that no heuristic made
   void **config;
   int count;
 };
@@ -152,15 +153,25 @@ static int heuristic(sb_queue *q, const sb_convolution *c, unsigned mode, sb_con
   return 0;
 }
 
-int sb_convolution_configs(sb_queue *q, const sb_convolution *c, int mode, sb_configs **out, int *proposed, int *left,
-                           sb_error *e) {
-  SB_ENTER(q->d, e);
+// graph_of makes the graph that heuristics and engines are asked about.
+static sb_configs *graph_of(sb_queue *q, const sb_convolution *c, sb_error *e) {
   sb_configs *s = sb_zeroed(1, sizeof *s);
   const struct operation *names = &operations[c->direction];
   s->tag = names->tag;
   if (tensor(q, &c->x, UID_X, &s->x, e) || tensor(q, &c->y, UID_Y, &s->y, e) || tensor(q, &c->w, UID_W, &s->w, e) ||
-      convolution(q, c, &s->convolution, e) || operation(q, names, s, e) ||
-      heuristic(q, c, (unsigned)mode, s, proposed, e)) {
+      convolution(q, c, &s->convolution, e) || operation(q, names, s, e)) {
+    sb_configs_free(q, s);
+    return NULL;
+  }
+  return s;
+}
+
+int sb_convolution_configs(sb_queue *q, const sb_convolution *c, int mode, sb_configs **out, int *proposed, int *left,
+                           sb_error *e) {
+  SB_ENTER(q->d, e);
+  sb_configs *s = graph_of(q, c, e);
+  if (s == NULL) return -1;
+  if (heuristic(q, c, (unsigned)mode, s, proposed, e)) {
     sb_configs_free(q, s);
     return -1;
   }
@@ -169,9 +180,46 @@ int sb_convolution_configs(sb_queue *q, const sb_convolution *c, int mode, sb_co
   return 0;
 }
 
+static int configuration(sb_queue *q, sb_configs *s, int64_t engine, int knobs, const unsigned *types,
+                         const int64_t *values, sb_error *e) {
+  if (create(q, SB_DESC_ENGINE, &s->engine, e) ||
+      set(q, s->engine, SB_ENGINE_OPERATION_GRAPH, SB_TYPE_DESCRIPTOR, 1, &s->graph, e) ||
+      set(q, s->engine, SB_ENGINE_GLOBAL_INDEX, SB_TYPE_INT64, 1, &engine, e) || finalize(q, s->engine, e))
+    return -1;
+  for (int i = 0; i < knobs; i++)
+    if (create(q, SB_DESC_KNOB_CHOICE, &s->knob[i], e) ||
+        set(q, s->knob[i], SB_KNOB_CHOICE_TYPE, SB_TYPE_KNOB_TYPE, 1, &types[i], e) ||
+        set(q, s->knob[i], SB_KNOB_CHOICE_VALUE, SB_TYPE_INT64, 1, &values[i], e) || finalize(q, s->knob[i], e))
+      return -1;
+  s->config = sb_zeroed(1, sizeof(void *));
+  s->count = 1;
+  if (create(q, SB_DESC_ENGINECFG, &s->config[0], e) ||
+      set(q, s->config[0], SB_ENGINECFG_ENGINE, SB_TYPE_DESCRIPTOR, 1, &s->engine, e) ||
+      (knobs > 0 && set(q, s->config[0], SB_ENGINECFG_KNOB_CHOICES, SB_TYPE_DESCRIPTOR, knobs, s->knob, e)) ||
+      finalize(q, s->config[0], e))
+    return -1;
+  return 0;
+}
+
+int sb_convolution_config(sb_queue *q, const sb_convolution *c, int64_t engine, int knobs, const unsigned *types,
+                          const int64_t *values, sb_configs **out, int *left, sb_error *e) {
+  SB_ENTER(q->d, e);
+  sb_configs *s = graph_of(q, c, e);
+  if (s == NULL) return -1;
+  if (configuration(q, s, engine, knobs, types, values, e)) {
+    sb_configs_free(q, s);
+    return -1;
+  }
+  *left = !dropped(q, c, s->config[0]);
+  *out = s;
+  return 0;
+}
+
 void sb_configs_free(sb_queue *q, sb_configs *s) {
   for (int i = 0; i < s->count; i++) sb_descriptor_free(q, s->config[i]);
   free(s->config);
+  for (int i = 0; i < MAX_KNOBS; i++) sb_descriptor_free(q, s->knob[i]);
+  sb_descriptor_free(q, s->engine);
   sb_descriptor_free(q, s->heuristic);
   sb_descriptor_free(q, s->graph);
   sb_descriptor_free(q, s->operation);

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -49,6 +50,26 @@ func (l *libraries) settings() []device.Setting {
 			device.Setting{Key: lib.key + ".path", Value: l.path(lib.library)})
 	}
 	return list
+}
+
+// planIdentity is all that decides about a cuDNN choice beside the convolution: the library's build, which its version and
+// the sizes of its files tell, the GPU, the driver, and the one variable that cuDNN's heuristics heed.
+func (d *Device) planIdentity() string {
+	is := map[string]string{}
+	for _, s := range d.environment {
+		is[s.Key] = s.Value
+	}
+	var sizes []string
+	for _, path := range append(slices.Clone(d.libraries.found.CudnnParts), d.libraries.found.Cudnn) {
+		size := "unknown"
+		if info, err := os.Stat(path); err == nil {
+			size = fmt.Sprint(info.Size())
+		}
+		sizes = append(sizes, size)
+	}
+	return fmt.Sprintf("cuDNN %s of %s bytes, %q %s of %s multiprocessors, driver %s, CUDA %s, NVIDIA_TF32_OVERRIDE=%q",
+		is["cudnn"], strings.Join(sizes, "+"), is["gpu"], is["gpu.arch"], is["gpu.sms"], is["driver"], is["cuda"],
+		os.Getenv("NVIDIA_TF32_OVERRIDE"))
 }
 
 var driverLine = regexp.MustCompile(`Kernel Module.*?\s([0-9]+\.[0-9.]*[0-9])\s`)

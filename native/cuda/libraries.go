@@ -25,8 +25,8 @@ func newLibraries() *libraries { return &libraries{c: C.sb_libraries_new()} }
 // free drops the table. The libraries themselves stay open: NVIDIA's cannot be closed safely.
 func (l *libraries) free() { C.sb_libraries_free(l.c) }
 
-// openAll opens the driver first, because nothing helps without it, then all others.
-func (l *libraries) openAll(o Options) error {
+// openDriver opens the driver and finds the other libraries. Nothing helps without the driver, so it comes first.
+func (l *libraries) openDriver(o Options) error {
 	if err := l.load(C.SB_CUDA, o.Driver); err != nil {
 		return diag.Problems{noDriver(o.Driver, err)}
 	}
@@ -35,10 +35,35 @@ func (l *libraries) openAll(o Options) error {
 		return missing
 	}
 	l.found = found
+	return nil
+}
+
+// openOthers opens all libraries but the driver.
+func (l *libraries) openOthers() error {
 	if err := l.openCompiler(); err != nil {
 		return err
 	}
 	return l.openMath()
+}
+
+// openGPU starts the driver and makes a GPU's context.
+func (l *libraries) openGPU(index int) (*C.sb_device, C.sb_device_info, error) {
+	var (
+		e    C.sb_error
+		info C.sb_device_info
+		c    *C.sb_device
+	)
+	count, err := l.deviceCount()
+	if err != nil {
+		return nil, info, err
+	}
+	if index < 0 || index >= count {
+		return nil, info, diag.New("NO_GPU", fmt.Sprintf("cuda:%d", index), "this process sees %d GPUs", count)
+	}
+	if C.sb_device_open(l.c, C.int(index), &c, &info, &e) != 0 {
+		return nil, info, fmt.Errorf("open cuda:%d: %w", index, failure(&e))
+	}
+	return c, info, nil
 }
 
 // openCompiler opens what compiles kernels. NVRTC looks for its builtins by name when it first compiles, so they are

@@ -107,6 +107,7 @@ func (d *Device) Prepare(list []device.Command, resolve device.Resolve, o device
 	if err == nil && p.lane != nil {
 		err = w.lanes()
 	}
+	d.plans.flush()
 	err = errors.Join(err, w.scratch.free(), w.workspace.free())
 	if err == nil {
 		err = w.finish()
@@ -258,7 +259,7 @@ func (w *preparation) finish() error {
 		return err
 	}
 	for _, c := range w.packs {
-		if err := w.pack(c, w.workspaceOf(c.command, c.plan.workspace, at)); err != nil {
+		if err := w.pack(c, w.workspaceOf(c.command, c.plan.chosen.Workspace, at)); err != nil {
 			return err
 		}
 	}

@@ -258,8 +258,7 @@ func (p *program) Close() error {
 	C.sb_list_free(p.q, p.list)
 	p.list = nil
 	for _, plan := range p.plans {
-		C.sb_descriptor_free(p.q, plan.c)
-		C.sb_descriptor_free(p.q, plan.config)
+		plan.free(p.q)
 	}
 	if closed := p.closeLanes(); err == nil {
 		err = closed

@@ -112,9 +112,13 @@ typedef struct sb_convolution {
   int no_tensor_core;
 } sb_convolution;
 
-typedef struct sb_configs sb_configs;  // the engine configurations that a heuristic proposes and the notes leave
+typedef struct sb_configs sb_configs;  // the engine configurations that are proposed and the notes leave
 int sb_convolution_configs(sb_queue *q, const sb_convolution *c, int mode, sb_configs **out, int *proposed, int *left,
                            sb_error *e);
+// sb_convolution_config proposes one configuration, of an engine with these knobs, without asking a heuristic.
+enum { SB_MAX_KNOBS = 44 };
+int sb_convolution_config(sb_queue *q, const sb_convolution *c, int64_t engine, int knobs, const unsigned *types,
+                          const int64_t *values, sb_configs **out, int *left, sb_error *e);
 void sb_configs_free(sb_queue *q, sb_configs *configs);
 // sb_convolution_plan builds the plan of configuration i, and names its engine and knobs in tag.
 int sb_convolution_plan(sb_queue *q, sb_configs *configs, int i, void **plan, int64_t *workspace, char tag[SB_TAG],

@@ -6,6 +6,8 @@
 //   FAKE_BYTES        how much device memory there is (1 GiB)
 //   FAKE_ENGINES      what the heuristics propose, "id:note,note;id:..."; an id below 0 does not build, one above
 //                     999 does not run; engines of the fallback list stand behind a '|'
+//   FAKE_FAULT        what an engine does otherwise than before: "build 72", "run 72", "workspace 72", "knobs 72"
+//   FAKE_CUDNN        cuDNN's version (91900)
 #ifndef SAMEBITS_FAKE_H
 #define SAMEBITS_FAKE_H
 

@@ -1,18 +1,28 @@
 #include "fake.h"
 
-// cuDNN. Descriptors are numbers with a type; configurations and what is made of them carry their engine.
+// cuDNN. Descriptors are numbers with a type; configurations and what is made of them carry their engine and its knobs.
 typedef struct descriptor {
   unsigned type;
   unsigned mode;
-  int engine;
+  int engine, has_graph;
   char notes[64];
+  int knobs;
+  unsigned knob[8];
+  int64_t value[8];
 } descriptor;
+
+// faulty tells whether FAKE_FAULT says this of an engine.
+static int faulty(const char *what, int engine) {
+  char fault[64];
+  int of = 0;
+  return sscanf(setting("FAKE_FAULT", ""), "%63s %d", fault, &of) == 2 && of == engine && strcmp(fault, what) == 0;
+}
 
 struct cudnnContext {
   struct CUstream_st *stream;
 };
 
-size_t cudnnGetVersion(void) { return 91900; }
+size_t cudnnGetVersion(void) { return strtoull(setting("FAKE_CUDNN", "91900"), NULL, 10); }
 const char *cudnnGetErrorString(unsigned code) {
   return code == 3000 ? "CUDNN_STATUS_NOT_SUPPORTED" : code == 5000 ? "CUDNN_STATUS_EXECUTION_FAILED" : "CUDNN_STATUS";
 }
@@ -28,9 +38,23 @@ unsigned cudnnBackendCreateDescriptor(unsigned type, void **d) {
   return 0;
 }
 unsigned cudnnBackendDestroyDescriptor(void *d) { return free(d), 0; }
+
+// known finds an engine among all that FAKE_ENGINES has, and its notes.
+static int known(descriptor *engine) {
+  char list[1024], *rest = list, *item;
+  snprintf(list, sizeof list, "%s", setting("FAKE_ENGINES", "1:"));
+  while ((item = strsep(&rest, ";|")) != NULL) {
+    int id = 0;
+    engine->notes[0] = 0;
+    if (sscanf(item, "%d:%63s", &id, engine->notes) >= 1 && id == engine->engine) return 1;
+  }
+  return 0;
+}
+
 unsigned cudnnBackendFinalize(void *d) {
   descriptor *self = d;
-  return self->type == SB_DESC_PLAN && self->engine < 0 ? 3000 : 0;
+  if (self->type == SB_DESC_ENGINE && !(self->has_graph && known(self))) return 3000;
+  return self->type == SB_DESC_PLAN && (self->engine < 0 || faulty("build", self->engine)) ? 3000 : 0;
 }
 
 static void record_set(const descriptor *d, unsigned name, unsigned type, int64_t count, const void *values) {
@@ -58,6 +82,22 @@ unsigned cudnnBackendSetAttribute(void *d, unsigned name, unsigned type, int64_t
   record_set(self, name, type, count, values);
   if (name == SB_ENGINEHEUR_MODE) self->mode = *(const unsigned *)values;
   if (name == SB_PLAN_ENGINE_CONFIG) self->engine = (*(descriptor *const *)values)->engine;
+  if (name == SB_ENGINE_OPERATION_GRAPH) self->has_graph = 1;
+  if (name == SB_ENGINE_GLOBAL_INDEX) self->engine = (int)*(const int64_t *)values;
+  if (name == SB_KNOB_CHOICE_TYPE) self->knob[0] = *(const unsigned *)values;
+  if (name == SB_KNOB_CHOICE_VALUE) self->value[0] = *(const int64_t *)values;
+  if (name == SB_ENGINECFG_ENGINE) {
+    const descriptor *engine = *(descriptor *const *)values;
+    self->engine = engine->engine;
+    memcpy(self->notes, engine->notes, sizeof self->notes);
+  }
+  if (name == SB_ENGINECFG_KNOB_CHOICES) {
+    self->knobs = (int)count;
+    for (int i = 0; i < self->knobs; i++) {
+      self->knob[i] = ((descriptor *const *)values)[i]->knob[0];
+      self->value[i] = ((descriptor *const *)values)[i]->value[0];
+    }
+  }
   return 0;
 }
 
@@ -70,7 +110,12 @@ static int64_t proposals(unsigned mode, int64_t room, descriptor **out) {
   if (mode == SB_HEUR_FALLBACK) rest = fallback;
   int64_t n = 0;
   while (rest != NULL && (item = strsep(&rest, ";")) != NULL && *item) {
-    if (n < room) sscanf(item, "%d:%63s", &out[n]->engine, out[n]->notes);
+    if (n < room) {
+      sscanf(item, "%d:%63s", &out[n]->engine, out[n]->notes);
+      out[n]->knobs = 2;
+      memcpy(out[n]->knob, (unsigned[]){2, 18}, 2 * sizeof(unsigned));
+      memcpy(out[n]->value, (int64_t[]){12, -1}, 2 * sizeof(int64_t));
+    }
     n++;
   }
   return n;
@@ -94,13 +139,17 @@ unsigned cudnnBackendGetAttribute(void *const d, unsigned name, unsigned type, i
   } else if (name == SB_ENGINE_GLOBAL_INDEX) {
     *(int64_t *)out = self->engine;
   } else if (name == SB_ENGINECFG_KNOB_CHOICES) {
-    *count = 2;
+    *count = self->knobs;
+    for (int i = 0; i < self->knobs; i++) {
+      ((descriptor **)out)[i]->knob[0] = self->knob[i];
+      ((descriptor **)out)[i]->value[0] = self->value[i] + faulty("knobs", self->engine);
+    }
   } else if (name == SB_KNOB_CHOICE_TYPE) {
-    *(unsigned *)out = 2;
+    *(unsigned *)out = self->knob[0];
   } else if (name == SB_KNOB_CHOICE_VALUE) {
-    *(int64_t *)out = 12;
+    *(int64_t *)out = self->value[0];
   } else if (name == SB_PLAN_WORKSPACE_SIZE) {
-    *(int64_t *)out = 64 * self->engine;
+    *(int64_t *)out = 64 * (self->engine + faulty("workspace", self->engine));
   }
   return 0;
 }
@@ -109,7 +158,8 @@ static void run_nothing(const op *o) { (void)o; }
 
 unsigned cudnnBackendExecute(struct cudnnContext *h, void *plan, void *pack) {
   (void)pack;
-  if (((descriptor *)plan)->engine > 999) return 5000;
+  int engine = ((descriptor *)plan)->engine;
+  if (engine > 999 || faulty("run", engine)) return 5000;
   return enqueue(h->stream, (op){run_nothing, {0}}) ? 5000 : 0;
 }
 
