@@ -267,17 +267,24 @@ func TestOpsFindsAPlantedFault(t *testing.T) {
 	file := filepath.Join(dir, "recording.pb")
 	sampleRecording(t, file)
 	program := build(t, dir, "parity", ".")
-	cmd := exec.Command(program, "ops", file, "--device", "host", "--predictor", plugin, "--json")
-	cmd.Dir = repository // where the reference plugin's packages are
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
-		t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
+	compare := func(plugin string, status int) (r ops.Report) {
+		cmd := exec.Command(program, "ops", file, "--device", "host", "--predictor", plugin, "--json")
+		cmd.Dir = repository // where the reference plugin's packages are
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != status {
+			t.Fatalf("%v\n%s%s", err, stdout.String(), stderr.String())
+		}
+		if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r
 	}
-	var r ops.Report
-	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
-		t.Fatal(err)
+	sound := compare(build(t, dir, "samebits-predictor", "../../plugins/predictor"), 0)
+	if total := sound.Total(); total.Compared != 5 || sound.Environment["host.compiler"] == "" {
+		t.Errorf("%+v, on %v", total, sound.Environment)
 	}
+	r := compare(plugin, 1)
 	if row := r.Operations[0]; row != (ops.Row{Operation: "aten::neg", Signatures: 1, Compared: 1, Differing: 1}) {
 		t.Errorf("%+v", r.Operations)
 	}

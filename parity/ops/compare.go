@@ -13,7 +13,7 @@ import (
 	"samebits/parity/values"
 )
 
-// Poison is what outputs are full of before a step, on either side.
+// What outputs are full of before a step: another byte on either side.
 const (
 	referencePoison = 0xFF
 	nativePoison    = 0xA5
