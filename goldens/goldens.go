@@ -1,4 +1,4 @@
-// Package goldens gives the program the data it is judged by: real input images and the schema of results.
+// Package goldens gives the program the data it is judged by: real input images and the schemas of results.
 package goldens
 
 import "embed"
@@ -12,3 +12,8 @@ var Images embed.FS
 //
 //go:embed results/schema.json
 var ResultSchema []byte
+
+// BenchSchema is the JSON schema that every report of parity bench obeys.
+//
+//go:embed bench/schema.json
+var BenchSchema []byte
