@@ -41,6 +41,9 @@ func (r *Recorded) furtherGates() []gate.ID {
 	return all
 }
 
+// recorderName is what the recorder is called beside arms.
+const recorderName = "recorder"
+
 // recorder is a reference process that has built a cell's model.
 type recorder struct {
 	session
@@ -53,7 +56,7 @@ func startRecorder(ctx context.Context, a Arm, cell Cell, probes []string) (*rec
 		return nil, fmt.Errorf("build %v: %w", cell, err)
 	}
 	cell.Size, cell.Task, cell.ImgSize, cell.Batch = built.Size, built.Task, built.ImgSize, max(cell.Batch, 1)
-	r := &recorder{session{arm: a, name: "recorder", probes: probes}, Recorded{Cell: cell, Inputs: built.Inputs,
+	r := &recorder{session{arm: a, name: recorderName, probes: probes}, Recorded{Cell: cell, Inputs: built.Inputs,
 		Segment: built.Segment, Rest: built.Rest, Others: built.Others}}
 	if r.got.Built, err = export(ctx, a, arm.TheWeights, built.WeightsLength); err != nil {
 		return nil, err

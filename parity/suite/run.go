@@ -33,7 +33,7 @@ func (v *verification) fromScratch(ctx context.Context) (Arm, error) {
 }
 
 func (v *verification) openReferenceBy(ctx context.Context, name string, start func(context.Context) (Arm, error)) (*session, error) {
-	a, err := v.start(ctx, start)
+	a, err := v.start(ctx, name, start)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (v *verification) openNative(ctx context.Context, name string, options ...r
 	if err := v.awaitRecording(ctx); err != nil {
 		return nil, err
 	}
-	a, err := v.start(ctx, func(ctx context.Context) (Arm, error) {
+	a, err := v.start(ctx, name, func(ctx context.Context) (Arm, error) {
 		return v.suite.Start.Native(ctx, v.settings(reference))
 	})
 	if err != nil {

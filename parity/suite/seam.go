@@ -84,7 +84,7 @@ func (v *verification) whole(ctx context.Context) (gate.Run, error) {
 
 // openRest builds what comes behind the segment, with one bank a probe that has its images.
 func (v *verification) openRest(ctx context.Context) (*session, error) {
-	a, err := v.start(ctx, v.suite.Start.Reference)
+	a, err := v.start(ctx, arm.ReferenceRest, v.suite.Start.Reference)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (v *verification) beside(ctx context.Context, other arm.Other) (*verificati
 
 // recordQuietly makes a recording for other arms, and nothing else.
 func (v *verification) recordQuietly(ctx context.Context) error {
-	a, err := v.start(ctx, v.suite.Start.Reference)
+	a, err := v.start(ctx, recorderName, v.suite.Start.Reference)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *counter) open(ctx context.Context, v *verification) (err error) {
 	if c.name == arm.NativeGraph {
 		start = func(ctx context.Context) (Arm, error) { return v.suite.Start.Native(ctx, v.settings(reference)) }
 	}
-	if c.arm, err = v.start(ctx, start); err != nil {
+	if c.arm, err = v.start(ctx, c.name, start); err != nil {
 		return err
 	}
 	_, err = opened(c.session, func() error {

@@ -27,6 +27,9 @@ type Suite struct {
 	// Progress is told before each part of the work; it may be nil.
 	Progress func(Event)
 
+	// Calls is told of every call on an arm, in the order in which they end, also of several at once; it may be nil.
+	Calls func(Call)
+
 	// Together prepares all arms of a cell at the same time, and measures them at the end, one after the other. It is of
 	// mode predict alone. Otherwise an arm's process starts when the one before has ended, which takes less memory.
 	Together bool
@@ -130,7 +133,7 @@ func (v *verification) failed(id gate.ID) bool { return v.result.Gates[id].Outco
 // record makes the recording, and if it is asked to, records again and judges SAME-RECORDING.
 func (v *verification) record(ctx context.Context, again bool) error {
 	v.progress("recording")
-	a, err := v.start(ctx, v.suite.Start.Reference)
+	a, err := v.start(ctx, recorderName, v.suite.Start.Reference)
 	if err != nil {
 		return err
 	}

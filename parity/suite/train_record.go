@@ -105,7 +105,7 @@ func startApprentice(ctx context.Context, a Arm, cell Cell) (*apprentice, *train
 		}
 	}
 	p := &apprentice{outputs: built.Outputs}
-	p.arm, p.name = a, "recorder"
+	p.arm, p.name = a, recorderName
 	p.got = Recorded{Cell: cell, Inputs: built.Inputs}
 	p.got.Built, err = export(ctx, a, arm.TheWeights, built.WeightsLength)
 	return p, tr, err
@@ -203,7 +203,7 @@ func (p *apprentice) again(ctx context.Context, tr *training) (gate.Finding, err
 // recordTraining makes the recordings, and if it is asked to, judges SAME-RECORDING.
 func (v *verification) recordTraining(ctx context.Context, again bool) error {
 	v.progress("recording")
-	a, err := v.start(ctx, v.suite.Start.Reference)
+	a, err := v.start(ctx, recorderName, v.suite.Start.Reference)
 	if err != nil {
 		return err
 	}

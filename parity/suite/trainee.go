@@ -59,7 +59,7 @@ func (v *verification) openTraineeBy(ctx context.Context, name string, start fun
 		}
 	}
 	var err error
-	if t.arm, err = v.start(ctx, start); err != nil {
+	if t.arm, err = v.start(ctx, name, start); err != nil {
 		return nil, err
 	}
 	if err := t.give(ctx); err != nil {
