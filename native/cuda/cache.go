@@ -13,10 +13,10 @@ import (
 	"lukechampine.com/blake3"
 )
 
-// CacheVariable names the folder of compiled kernels.
+// CacheVariable names the folder of compiled kernels and of cuDNN's choices (PlansVariable).
 const CacheVariable = "SAMEBITS_CACHE"
 
-// CacheFolder is where cubins are kept: what SAMEBITS_CACHE says, or samebits in the user's cache folder. It is empty
+// CacheFolder is where cubins and choices are kept: what SAMEBITS_CACHE says, or samebits in the user's cache folder. It is empty
 // if there is neither; nothing is kept then.
 func CacheFolder() string {
 	if folder := os.Getenv(CacheVariable); folder != "" {

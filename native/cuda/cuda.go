@@ -130,13 +130,23 @@ func open(index int, o Options, l *libraries) (*Device, error) {
 
 // Available gives every reason why Open(0, o) would fail, without creating a context; nil if there is none.
 func Available(o Options) error {
+	_, err := Count(o)
+	return err
+}
+
+// Count gives how many GPUs Open would find, without creating a context. Its error is every reason why it would fail.
+func Count(o Options) (int, error) {
 	o = o.withDefaults()
-	var problems diag.Problems
+	var (
+		problems diag.Problems
+		count    int
+		err      error
+	)
 	l := newLibraries()
 	defer l.free()
-	if err := l.load(C.SB_CUDA, o.Driver); err != nil {
+	if err = l.load(C.SB_CUDA, o.Driver); err != nil {
 		problems = append(problems, noDriver(o.Driver, err))
-	} else if count, err := l.deviceCount(); err != nil {
+	} else if count, err = l.deviceCount(); err != nil {
 		found, ok := diag.Of(err)
 		if !ok {
 			found = diag.Problems{{Reason: "NO_GPU", Summary: err.Error()}}
@@ -146,7 +156,7 @@ func Available(o Options) error {
 		problems = append(problems, diag.Problem{Reason: "NO_GPU", Summary: "the driver sees no GPU"})
 	}
 	_, missing := Locate(o.Folders)
-	return append(problems, missing...).Err()
+	return count, append(problems, missing...).Err()
 }
 
 // Name is cuda:N.

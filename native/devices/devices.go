@@ -17,6 +17,20 @@ import (
 type Options struct {
 	// TorchFolders are the folders of torch's NVIDIA libraries. The variable SAMEBITS_TORCH_LIB comes before them.
 	TorchFolders []string
+	// Log is told what a person may want to know, such as damage in a cache; nil: standard error is.
+	Log func(line string)
+}
+
+// forCUDA gives the options of package cuda.
+func (o Options) forCUDA() cuda.Options {
+	out := cuda.Options{Log: o.Log}
+	if os.Getenv(cuda.FoldersVariable) == "" {
+		out.Folders = o.TorchFolders
+	}
+	if out.Log == nil {
+		out.Log = func(line string) { fmt.Fprintln(os.Stderr, "samebits: "+line) }
+	}
+	return out
 }
 
 // Open opens a device.
@@ -36,15 +50,28 @@ func OpenWith(name string, o Options) (device.Device, error) {
 	if !ok || err != nil || n < 0 || strconv.Itoa(n) != index { // cuda:01 would be another name of cuda:1
 		return nil, diag.New("UNKNOWN_DEVICE", "device", "no device %q; there are host and cuda:N", name)
 	}
-	var options cuda.Options
-	if os.Getenv(cuda.FoldersVariable) == "" {
-		options.Folders = o.TorchFolders
-	}
-	d, err := cuda.Open(n, options)
+	d, err := cuda.Open(n, o.forCUDA())
 	if err != nil {
 		return nil, err
 	}
 	return d, nil
+}
+
+// Usable names the devices that can be opened as far as that shows without opening a GPU, which takes long: one that is
+// broken or taken is named too.
+func Usable() []string {
+	var names []string
+	if try("host", Options{}).Problem == "" {
+		names = append(names, "host")
+	}
+	count, err := cuda.Count(Options{}.forCUDA())
+	if err != nil {
+		return names
+	}
+	for i := range count {
+		names = append(names, fmt.Sprintf("cuda:%d", i))
+	}
+	return names
 }
 
 // Found is a device of this machine, usable or not.

@@ -218,15 +218,24 @@ const threadsVariable = "SAMEBITS_THREADS"
 // librariesVariable tells the native engine where PyTorch's CUDA libraries are.
 const librariesVariable = "SAMEBITS_TORCH_LIB"
 
+// handedOn are settings of the native engine itself: where it caches, and what.
+var handedOn = []string{cacheVariable, "SAMEBITS_PLAN_CACHE"}
+
 func (l *Launcher) nativeEnvironment() []string {
+	var env []string
+	for _, name := range handedOn {
+		if value := l.getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
 	folders := l.getenv(librariesVariable)
 	if folders == "" {
 		folders = l.libraries()
 	}
 	if folders == "" {
-		return nil
+		return env
 	}
-	return []string{librariesVariable + "=" + folders}
+	return append(env, librariesVariable+"="+folders)
 }
 
 func (l *Launcher) pythonEnvironment() []string {

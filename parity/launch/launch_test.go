@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,12 @@ fi`)
 	l = launcher(t, Options{}, root, map[string]string{librariesVariable: "/mine"})
 	if got := l.nativeEnvironment(); len(got) != 1 || got[0] != "SAMEBITS_TORCH_LIB=/mine" {
 		t.Errorf("native environment %v", got)
+	}
+	l = launcher(t, Options{}, root, map[string]string{librariesVariable: "/mine", "SAMEBITS_PLAN_CACHE": "0",
+		"SAMEBITS_CACHE": "/kept", "LD_LIBRARY_PATH": "/theirs"})
+	want := []string{"SAMEBITS_CACHE=/kept", "SAMEBITS_PLAN_CACHE=0", "SAMEBITS_TORCH_LIB=/mine"}
+	if got := l.nativeEnvironment(); !slices.Equal(got, want) {
+		t.Errorf("native environment %v, want %v", got, want)
 	}
 }
 

@@ -34,12 +34,8 @@ type predictor struct {
 }
 
 func (p *predictor) Describe(context.Context) (arm.Description, error) {
-	d := arm.Description{Plugin: "predictor", Version: version(), Arms: []string{arm.NativeEager, arm.NativeGraph}}
-	for _, found := range devices.List() {
-		if found.Problem == "" {
-			d.Devices = append(d.Devices, found.Name)
-		}
-	}
+	d := arm.Description{Plugin: "predictor", Version: version(), Arms: []string{arm.NativeEager, arm.NativeGraph},
+		Devices: devices.Usable()}
 	if p.device != nil {
 		for _, s := range p.device.Environment() {
 			d.Environment = append(d.Environment, recording.Setting{Key: s.Key, Value: s.Value})
@@ -64,7 +60,9 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 	if err != nil {
 		return arm.LoadReply{}, err
 	}
+	opened := p.openAhead(request.Device)
 	r, weights, err := nativearm.Decode(memory, request)
+	failed := opened()
 	if err != nil {
 		return arm.LoadReply{}, err
 	}
@@ -73,6 +71,9 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 	}
 	if add && p.device.Name() != request.Device {
 		return arm.LoadReply{}, diag.New("WRONG_DEVICE", "device", "the first recording is on %s, not on %s", p.device.Name(), request.Device)
+	}
+	if failed != nil {
+		return arm.LoadReply{}, failed
 	}
 	if !add {
 		if err := p.open(request.Device); err != nil {
@@ -91,6 +92,16 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 		Inputs: model.Inputs, Outputs: model.Outputs, RecordingDigest: r.Digest,
 		ArenaBytes: model.Plan().ArenaBytes, PeakBytes: model.PeakBytes(),
 	}, nil
+}
+
+// openAhead opens the first device beside other work, and gives what waits for it. A device that is at hand stays as it is.
+func (p *predictor) openAhead(name string) (wait func() error) {
+	if p.device != nil {
+		return func() error { return nil }
+	}
+	done := make(chan error, 1)
+	go func() { done <- p.open(name) }()
+	return func() error { return <-done }
 }
 
 // open opens the device, or keeps it if it is the one at hand.

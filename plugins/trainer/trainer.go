@@ -31,12 +31,8 @@ type trainer struct {
 }
 
 func (t *trainer) Describe(context.Context) (arm.Description, error) {
-	d := arm.Description{Plugin: "trainer", Version: version(), Arms: []string{arm.NativeEager, arm.NativeGraph}}
-	for _, found := range devices.List() {
-		if found.Problem == "" {
-			d.Devices = append(d.Devices, found.Name)
-		}
-	}
+	d := arm.Description{Plugin: "trainer", Version: version(), Arms: []string{arm.NativeEager, arm.NativeGraph},
+		Devices: devices.Usable()}
 	if t.device != nil {
 		for _, s := range t.device.Environment() {
 			d.Environment = append(d.Environment, recording.Setting{Key: s.Key, Value: s.Value})
