@@ -120,3 +120,31 @@ func TestPlaceThatFails(t *testing.T) {
 	_, err := d.Prepare([]device.Command{wrong, torchConvolution(tensor.Float32)}, resolve, placing(t, 2<<20, &wanted))
 	mustHave(t, err, "commands[0]", "3 groups")
 }
+
+// TestPlaceMayAllocate: memory is taken once workspaces are known; addresses of before count modulo 512 alone.
+func TestPlaceMayAllocate(t *testing.T) {
+	d := openFake(t)
+	base := uintptr(1) << 40
+	resolve := func(p device.Pointer) uintptr { return base + uintptr(p.Offset) }
+	o := exact
+	o.Place = func(workspaces []int64) (device.Placement, error) {
+		m, err := d.Alloc(8<<20 + workspaces[0])
+		if err != nil {
+			return device.Placement{}, err
+		}
+		t.Cleanup(func() {
+			if err := m.Free(); err != nil {
+				t.Error(err)
+			}
+		})
+		base = m.Address()
+		return device.Placement{Workspaces: []device.Pointer{at(8 << 20)}}, nil
+	}
+	p := prepare(t, d, resolve, o, torchConvolution(tensor.Float32))
+	if err := p.Run(0, 1); err != nil {
+		t.Error(err)
+	}
+	if p.WorkspaceBytes() != 0 {
+		t.Errorf("a workspace of %d bytes beside the one that was placed", p.WorkspaceBytes())
+	}
+}
