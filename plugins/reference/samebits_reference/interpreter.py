@@ -137,11 +137,13 @@ class Interpreter:
                     except _FAILURES as error:
                         if is_out_of_memory(error):
                             raise
-                        problems.append(_failed(at, operation, error))
+                        if "ZeroDivisionError" not in str(error):  # which says something of zeros alone
+                            problems.append(_failed(at, operation, error))
                 missing.update(values[index].storage for index in _values(operation.results))
         if problems:
             raise ProblemError(problems)
-        self._finish()
+        self._tensors = {}
+        self._drop_made()
 
     @contextlib.contextmanager
     def _default_dtype(self) -> Iterator[None]:
@@ -156,10 +158,13 @@ class Interpreter:
     def _finish(self) -> list[torch.Tensor]:
         outputs = [self._tensor(named.value) for named in self.recording.outputs]
         self._tensors = {}
-        for index in range(len(self.recording.storages)):
-            if self.recording.storages[index].role not in _GIVEN:
-                self._storages.drop(index)
+        self._drop_made()
         return outputs
+
+    def _drop_made(self) -> None:
+        for index, storage in enumerate(self.recording.storages):
+            if storage.role not in _GIVEN:
+                self._storages.drop(index)
 
     def _forget(self, at: int) -> None:
         values, storages = self._ends[at]

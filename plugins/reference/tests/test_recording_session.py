@@ -159,6 +159,16 @@ def test_everything_that_cannot_run_is_refused_at_once(host: HostMemory) -> None
     ]
 
 
+def test_a_trial_on_zeros_says_nothing_of_divisions(host: HostMemory) -> None:
+    of = blank()
+    x, y = (tensor(of, pb.ROLE_INPUT, [2], dtype=pb.DTYPE_INT32) for _ in range(2))
+    z = tensor(of, pb.ROLE_OUTPUT, [2], dtype=pb.DTYPE_INT32)
+    call(of, "aten::remainder.Tensor", [z], self=x, other=y)
+    loaded = Loaded(host, ends(of, [x, y], [z]))
+    (output,) = loaded.step(torch.tensor([7, 8], dtype=torch.int32), torch.tensor([4, 3], dtype=torch.int32))
+    assert output.tolist() == [3, 2]
+
+
 def test_strides_are_the_recordings_or_the_operation_is_refused(host: HostMemory) -> None:
     def transposed(device_type: str) -> bytes:
         of = blank(device_type)
