@@ -147,6 +147,11 @@ func (p *Progress) draw() {
 
 // Finished ends the work on a cell, and has its result written while nothing is drawn.
 func (p *Progress) Finished(number int, r result.Result, write func() error) error {
+	return p.Done(number, title(r), string(r.Verdict), write)
+}
+
+// Done ends the work on a cell of this name, of which there is this to say, and has more written while nothing is drawn.
+func (p *Progress) Done(number int, name, outcome string, write func() error) error {
 	p.finishing.Lock()
 	defer p.finishing.Unlock()
 	p.mu.Lock()
@@ -157,7 +162,7 @@ func (p *Progress) Finished(number int, r result.Result, write func() error) err
 		delete(p.active, number)
 		p.count.done += w.event.Steps - w.event.Step + 1
 		if !p.terminal && p.cells > 1 {
-			line := fmt.Sprintf("[%d/%d] %s: %s after %v; %d of %d cells are finished", number+1, p.cells, title(r), r.Verdict,
+			line := fmt.Sprintf("[%d/%d] %s: %s after %v; %d of %d cells are finished", number+1, p.cells, name, outcome,
 				time.Since(w.began).Round(time.Second), p.count.finished, p.cells)
 			if left := p.count.left(); left != "" {
 				line += ", " + left

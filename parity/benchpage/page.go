@@ -1,0 +1,225 @@
+// Package benchpage writes the report of a bench as one HTML page: tables and plots that need no network, no script to be
+// read, and nothing beside the file.
+package benchpage
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"samebits/bridge/arm"
+	"samebits/parity/bench"
+	"samebits/parity/report"
+	"samebits/parity/smi"
+)
+
+//go:embed page.html cell.html plots.html style.css script.js
+var files embed.FS
+
+// page is what the template shows.
+type page struct {
+	*bench.Report
+	Style      template.CSS
+	Script     template.JS
+	HostNote   string
+	Where      []fact
+	Headlines  []headline
+	Precisions []string
+	Steps      *dotPlot // of all arms beside PyTorch's graph
+	Memory     *dotPlot
+	Legend     []series
+	Columns    []string // of the table of all cells, behind the cell's name
+	Details    []cellView
+}
+
+type fact struct{ Name, Value string }
+
+// headline is a ratio over all cells.
+type headline struct {
+	Value, What, Detail string
+	Good                bool
+}
+
+// cellView is what the page shows of one cell.
+type cellView struct {
+	*bench.Cell
+	ID     string
+	Name   string
+	Values []value // of the table of all cells
+	Arms   []armView
+	Box    *boxPlot
+	Rounds *roundPlot
+	Firsts *stackPlot
+	GPU    []smi.Sample
+}
+
+// value is a cell of a table, with the number to sort by.
+type value struct {
+	Text string
+	Sort float64
+}
+
+type armView struct {
+	*bench.Arm
+	series
+	Ratio  string
+	Values []string
+}
+
+// armColumns are the titles of an arm's values.
+var armColumns = []string{"median", "least", "quartiles", "IQR", "steps", "device peak", "reserved", "arena", "process on the GPU", "host peak", "launches in a step", "bits of eager PyTorch"}
+
+// ArmColumns is for the template.
+func (page) ArmColumns() []string { return armColumns }
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"seconds": report.Seconds, "size": report.Size, "join": func(words []string) string { return strings.Join(words, ", ") },
+	"same": func(same *bool) string {
+		switch {
+		case same == nil:
+			return "-"
+		case *same:
+			return "the same"
+		}
+		return "other"
+	},
+	"number": func(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0") },
+}).ParseFS(files, "*.html"))
+
+// Write writes the page.
+func Write(w io.Writer, r *bench.Report) error {
+	style, err := files.ReadFile("style.css")
+	if err != nil {
+		return err
+	}
+	script, err := files.ReadFile("script.js")
+	if err != nil {
+		return err
+	}
+	p := page{Report: r, Style: template.CSS(style), Script: template.JS(script), HostNote: bench.HostNote}
+	p.fill()
+	return templates.ExecuteTemplate(w, "page.html", p)
+}
+
+func (p *page) fill() {
+	p.Where = where(p.Report)
+	p.Headlines = headlines(p.Report)
+	for _, name := range p.Report.Arms {
+		p.Legend = append(p.Legend, seriesOf(name))
+	}
+	p.Columns = append(slices.Clone(p.Report.Arms), "graph / graph", "memory / memory", "first / first", "outcome")
+	for i := range p.Cells {
+		c := &p.Cells[i]
+		if !slices.Contains(p.Precisions, c.Precision) {
+			p.Precisions = append(p.Precisions, c.Precision)
+		}
+		p.Details = append(p.Details, p.view(c, i))
+	}
+	p.Steps = stepPlot(p.Report)
+	p.Memory = memoryPlot(p.Report)
+}
+
+// where lists what the figures depend on.
+func where(r *bench.Report) []fact {
+	facts := []fact{{"device", r.Device}}
+	for _, key := range []string{"gpu", "driver", "torch", "cuda", "cudnn", "cublas", "host.cpu", "host.compiler"} {
+		if v := r.Environment[key]; v != "" {
+			facts = append(facts, fact{strings.TrimPrefix(key, "host."), v})
+		}
+	}
+	steps := fmt.Sprintf("as many steps as fill %g s", r.Settings.Seconds)
+	if r.Settings.Iterations > 0 {
+		steps = fmt.Sprintf("%d steps", r.Settings.Iterations)
+	}
+	facts = append(facts, fact{"measured", fmt.Sprintf("%d rounds of %s in each arm", r.Settings.Rounds, steps)}, fact{"begun", r.Began})
+	watched := "by " + r.Monitor.Program
+	if r.Monitor.Problem != "" {
+		watched = "by nobody: " + r.Monitor.Problem
+	}
+	return append(facts, fact{"clocks, power, temperature watched", watched}, fact{"command", r.Command})
+}
+
+// headlines are the ratios over all cells, of all precisions where there are several.
+func headlines(r *bench.Report) []headline {
+	var all []headline
+	for _, x := range r.Ratios {
+		several := slices.ContainsFunc(r.Ratios, func(other bench.Ratio) bool {
+			return other.Precision == "" && other.What == x.What && other.Of == x.Of && other.To == x.To
+		})
+		if x.Precision != "" && several {
+			continue
+		}
+		detail := "one cell"
+		if x.Cells > 1 {
+			detail = fmt.Sprintf("geomean of %d cells; %.3f to %.3f", x.Cells, x.Least, x.Most)
+		}
+		all = append(all, headline{fmt.Sprintf("%.3f", x.Geomean), fmt.Sprintf("%s of %s, as a part of %s", x.What, x.Of, x.To), detail, x.Geomean <= 1})
+	}
+	return all
+}
+
+func (p *page) view(c *bench.Cell, number int) cellView {
+	v := cellView{Cell: c, ID: fmt.Sprintf("cell-%d", number+1), Name: c.Name(), GPU: c.GPU}
+	base := report.BenchBase(c)
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		view := armView{Arm: a, series: seriesOf(a.Name)}
+		if a.Step != nil {
+			m := a.Memory
+			view.Values = []string{report.Millis(a.Step.MedianMS), report.Millis(a.Step.MinMS),
+				fmt.Sprintf("%s to %s", report.Millis(a.Step.Q1MS), report.Millis(a.Step.Q3MS)), report.Millis(a.Step.IQRMS), fmt.Sprint(a.Step.Steps),
+				report.Size(m.PeakBytes), report.Size(m.ReservedBytes), report.Size(m.ArenaBytes), report.Size(m.DeviceBytes), report.Size(m.MaxRSSBytes),
+				launches(a), bits(a)}
+		}
+		v.Arms = append(v.Arms, view)
+	}
+	v.Values = p.row(c)
+	v.Box, v.Rounds, v.Firsts = newBoxPlot(c, base), newRoundPlot(c), newStackPlot(c)
+	return v
+}
+
+// row gives a cell's values in the table of all.
+func (p *page) row(c *bench.Cell) []value {
+	var row []value
+	for _, name := range p.Report.Arms {
+		switch a := c.Arm(name); {
+		case a != nil && a.Step != nil:
+			row = append(row, value{report.Millis(a.Step.MedianMS), a.Step.MedianMS})
+		case a != nil:
+			row = append(row, value{string(a.Outcome), -1})
+		default:
+			row = append(row, value{"-", -1})
+		}
+	}
+	for _, x := range []float64{c.StepRatio(arm.NativeGraph, arm.ReferenceGraph), c.MemoryRatio(arm.NativeGraph, arm.ReferenceGraph),
+		c.FirstRatio(bench.FirstWarm, bench.FirstReference)} {
+		if x == 0 {
+			row = append(row, value{"-", -1})
+			continue
+		}
+		row = append(row, value{fmt.Sprintf("%.3f", x), x})
+	}
+	return append(row, value{string(c.Outcome), float64(c.Exit())})
+}
+
+func launches(a *bench.Arm) string {
+	if a.Launches == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %s", a.Launches, a.LaunchUnit)
+}
+
+func bits(a *bench.Arm) string {
+	switch {
+	case a.Bits == nil:
+		return "-"
+	case a.Bits.Same:
+		return "the same"
+	case a.Bits.Demanded:
+		return "other: wrong"
+	}
+	return fmt.Sprintf("other, by at most %.2g", a.Bits.MaxAbs)
+}

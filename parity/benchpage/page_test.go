@@ -1,0 +1,311 @@
+package benchpage
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"samebits/bridge/arm"
+	"samebits/parity/bench"
+	"samebits/parity/launch"
+	"samebits/parity/result"
+	"samebits/parity/smi"
+)
+
+// sample is a report as a GPU gives it: one cell with all figures, one in which arms failed, one of which there is nothing.
+func sample() *bench.Report {
+	yes, no := true, false
+	r := &bench.Report{Schema: bench.Schema, Command: "parity bench 'yolo*' <all>", Began: "2026-05-04T10:11:12Z", Device: "cuda:0", GPUFigures: true,
+		Arms: bench.Arms(true, true), Settings: bench.Settings{Rounds: 5, Seconds: 0.3, Starts: 3}, Monitor: bench.Monitor{Program: "nvidia-smi"},
+		Environment: map[string]string{"gpu": "NVIDIA H200", "driver": "580.159", "torch": "2.11.0+cu130"}}
+	whole := bench.Cell{Task: "detect", Family: "yolo9", Size: "t", ImgSize: 640, Batch: 1, Precision: "fp32", Recording: strings.Repeat("ab", 32), Operations: 821,
+		Outcome: bench.Measured, Reproduce: "parity bench yolo9 --size t", Notes: []string{"the GPU's clock was between 1800 and 1980 MHz"}}
+	for n, name := range r.Arms {
+		ms := []float64{14.07, 3.75, 3.1, 4.28, 3.11}[n]
+		a := bench.Arm{Name: name, Outcome: bench.Measured, Launches: 828, LaunchUnit: "graph nodes",
+			Step:   &bench.Spread{MedianMS: ms, MinMS: ms * 0.96, Q1MS: ms * 0.99, Q3MS: ms * 1.02, IQRMS: ms * 0.03, Steps: 500},
+			Memory: bench.Memory{PeakBytes: 91 << 20, ReservedBytes: 120 << 20, DeviceBytes: 700 << 20, MaxRSSBytes: 3 << 30}}
+		for round := 1; round <= 5; round++ {
+			median := ms * (1 + 0.004*float64(round-3))
+			a.Rounds = append(a.Rounds, bench.Round{Round: round, Place: (n+round)%5 + 1, Warmup: 20, Spread: bench.Spread{MedianMS: median, MinMS: median, Q1MS: median, Q3MS: median, Steps: 100}})
+		}
+		if n > 0 {
+			a.Bits = &bench.Bits{Same: name != arm.ReferenceCompile, Outputs: 6, Demanded: name != arm.ReferenceCompile, MaxAbs: 0.0012}
+		}
+		if name == arm.ReferenceCompile {
+			a.Note = "2 breaks of the traced graph"
+		}
+		whole.Arms = append(whole.Arms, a)
+	}
+	stages := []launch.Stage{{Name: "start", MS: 120}, {Name: "imports", MS: 4100}, {Name: "construct", MS: 900}, {Name: "weights", MS: 1200}, {Name: "forward", MS: 800}}
+	whole.First = []bench.First{
+		{Name: bench.FirstWarm, Arm: arm.NativeGraph, Cache: "warm", MS: 1100, Times: []float64{1100}, Stages: stages[:2], Outcome: bench.Measured, Same: &yes},
+		{Name: bench.FirstCold, Arm: arm.NativeGraph, Cache: "cold", MS: 5100, Times: []float64{5100}, Stages: stages[:3], Outcome: bench.Measured, Same: &no},
+		{Name: bench.FirstReference, Arm: arm.ReferenceEager, MS: 7120, Times: []float64{7120}, Stages: stages, MaxRSS: 2 << 30, Outcome: bench.Measured},
+	}
+	for _, when := range []string{"before", "round 1", "after"} {
+		whole.GPU = append(whole.GPU, smi.Sample{When: when, SMClock: 1980, MaxSMClock: 1980, Power: 412.53, PowerLimit: 700, Temperature: 47, PState: "P0"})
+	}
+	whole.GPU[1].ThrottledBy = []string{"power cap"}
+	torn := bench.Cell{Task: "segment", Family: "sam", Size: "base", ImgSize: 1024, Batch: 1, Precision: "bf16", Outcome: bench.Partly, Reproduce: "parity bench sam",
+		Segment: "get_image_embeddings", First: []bench.First{{Name: bench.FirstWarm, Outcome: bench.Broken, Problems: []result.Problem{{Reason: "OUT_OF_MEMORY", Summary: "no memory"}}}},
+		Arms: []bench.Arm{whole.Arms[0], {Name: arm.ReferenceGraph, Outcome: bench.Broken, Problems: []result.Problem{{Reason: "PLUGIN_CRASHED", Summary: `it said <script>alert("x")</script>`}}}}}
+	none := bench.Cell{Task: "detect", Family: "l2cs", Precision: "fp32", ImgSize: 448, Batch: 1, Outcome: bench.Refused, Reproduce: "parity bench l2cs",
+		Problems: []result.Problem{{Reason: "CAPTURE_FAILED", Summary: "it reads the device", Detail: "at aten::item"}}}
+	r.Cells = []bench.Cell{whole, torn, none}
+	r.SumUp()
+	return r
+}
+
+func render(t *testing.T, r *bench.Report) (string, *html.Node) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	root, err := html.Parse(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), root
+}
+
+func attribute(n *html.Node, key string) (string, bool) {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val, true
+		}
+	}
+	return "", false
+}
+
+func elements(root *html.Node, names ...string) []*html.Node {
+	var found []*html.Node
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode && (len(names) == 0 || slices.Contains(names, n.Data)) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+func text(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// Nothing of the page comes from elsewhere, and its policy forbids that anything does.
+func TestOffline(t *testing.T) {
+	source, root := render(t, sample())
+	for _, n := range elements(root) {
+		for _, a := range n.Attr {
+			switch a.Key {
+			case "src", "srcset", "data", "action", "poster", "background":
+				t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
+			case "href":
+				if !strings.HasPrefix(a.Val, "#") {
+					t.Errorf("<%s href=%q>", n.Data, a.Val)
+				}
+			}
+			if strings.HasPrefix(a.Key, "on") {
+				t.Errorf("<%s %s>", n.Data, a.Key)
+			}
+		}
+		if slices.Contains([]string{"link", "iframe", "img", "object", "embed", "base"}, n.Data) {
+			t.Errorf("<%s>", n.Data)
+		}
+	}
+	for _, bad := range []string{"http://", "https://", "url(", "@import", "fetch(", "XMLHttpRequest", "import(", "ZgotmplZ"} {
+		if strings.Contains(source, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	if !strings.Contains(source, `content="default-src &#39;none&#39;`) && !strings.Contains(source, `content="default-src 'none'`) {
+		t.Error("there is no policy")
+	}
+}
+
+// What a report quotes is text, whatever it looks like.
+func TestQuoted(t *testing.T) {
+	source, root := render(t, sample())
+	if strings.Contains(source, "<script>alert") || len(elements(root, "script")) != 1 {
+		t.Error("a plugin's words became a script")
+	}
+	if !strings.Contains(text(root), `it said <script>alert("x")</script>`) {
+		t.Error("a plugin's words are not shown")
+	}
+}
+
+// Who does not see the page can read it.
+func TestAccessible(t *testing.T) {
+	_, root := render(t, sample())
+	ids := map[string]bool{}
+	for _, n := range elements(root) {
+		if id, has := attribute(n, "id"); has {
+			if ids[id] {
+				t.Errorf("two elements have the id %s", id)
+			}
+			ids[id] = true
+		}
+	}
+	for _, n := range elements(root, "a") {
+		if href, _ := attribute(n, "href"); !ids[strings.TrimPrefix(href, "#")] {
+			t.Errorf("a link leads to %s, which is not there", href)
+		}
+	}
+	if lang, _ := attribute(elements(root, "html")[0], "lang"); lang == "" {
+		t.Error("the page does not say its language")
+	}
+	for _, svg := range elements(root, "svg") {
+		role, _ := attribute(svg, "role")
+		label, _ := attribute(svg, "aria-label")
+		hidden, _ := attribute(svg, "aria-hidden")
+		inLegend := false
+		for p := svg.Parent; p != nil; p = p.Parent {
+			if h, _ := attribute(p, "aria-hidden"); h == "true" {
+				inLegend = true
+			}
+		}
+		if (role != "img" || label == "") && hidden != "true" && !inLegend {
+			t.Errorf("a plot has role %q and label %q", role, label)
+		}
+	}
+	for _, table := range elements(root, "table") {
+		if len(elements(table, "caption")) != 1 {
+			t.Errorf("a table has no caption: %s", text(table))
+		}
+		heads := elements(elements(table, "thead")[0], "th")
+		for _, th := range heads {
+			if scope, _ := attribute(th, "scope"); scope != "col" {
+				t.Errorf("%s has the scope %q", text(th), scope)
+			}
+		}
+		for _, row := range elements(elements(table, "tbody")[0], "tr") {
+			width := 0
+			for _, cell := range elements(row, "th", "td") {
+				span := 1
+				if s, has := attribute(cell, "colspan"); has {
+					span, _ = strconv.Atoi(s)
+				}
+				width += span
+			}
+			if width != len(heads) {
+				t.Errorf("a row has %d cells below %d titles: %s", width, len(heads), text(row))
+			}
+			if scope, _ := attribute(elements(row, "th")[0], "scope"); scope != "row" {
+				t.Errorf("a row without a title: %s", text(row))
+			}
+		}
+	}
+	for _, input := range elements(root, "input") {
+		labelled := false
+		for p := input.Parent; p != nil; p = p.Parent {
+			labelled = labelled || p.Data == "label"
+		}
+		if !labelled {
+			t.Error("an input has no label")
+		}
+	}
+}
+
+// What was drawn lies in its plot: a number that is none, or far outside, is a mistake of arithmetic.
+func TestCoordinates(t *testing.T) {
+	_, root := render(t, sample())
+	checked := 0
+	for _, svg := range elements(root, "svg") {
+		box, _ := attribute(svg, "viewbox")
+		if box == "" {
+			box, _ = attribute(svg, "viewBox")
+		}
+		var left, top, width, height float64
+		if _, err := fmt.Sscan(box, &left, &top, &width, &height); err != nil {
+			t.Fatalf("a plot's box is %q", box)
+		}
+		for _, n := range elements(svg) {
+			for _, a := range n.Attr {
+				limit := 0.0
+				switch a.Key {
+				case "x", "x1", "x2", "cx", "width":
+					limit = left + width
+				case "y", "y1", "y2", "cy", "height":
+					limit = top + height
+				default:
+					continue
+				}
+				x, err := strconv.ParseFloat(a.Val, 64)
+				if err != nil || math.IsNaN(x) || x < -0.1 || x > limit+0.1 {
+					t.Errorf("<%s %s=%q> of %q", n.Data, a.Key, a.Val, box)
+				}
+				checked++
+			}
+		}
+	}
+	if checked < 200 {
+		t.Errorf("only %d coordinates", checked)
+	}
+}
+
+func TestSays(t *testing.T) {
+	_, root := render(t, sample())
+	all := text(root)
+	for _, want := range []string{
+		"NVIDIA H200", "5 rounds of as many steps as fill 0.3 s", "yolo9-t detect 640 batch 1 fp32", "0.829", "821 operations",
+		"2 breaks of the traced graph", "power cap", "sam-base segment 1024 batch 1 bf16", "PLUGIN_CRASHED", "OUT_OF_MEMORY", "get_image_embeddings",
+		"l2cs detect 448 batch 1 fp32", "at aten::item", "native-graph, kernels in the cache", "7.12 s", "other, by at most 0.0012",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(all, bench.HostNote) {
+		t.Error("figures of a GPU are called those of the host")
+	}
+}
+
+// Figures of the host say so at the top, and an empty report is a page, too.
+func TestHostAndEmpty(t *testing.T) {
+	_, root := render(t, &bench.Report{Device: "host", Arms: bench.Arms(false, true), Monitor: bench.Monitor{Problem: "there is no GPU"}})
+	if all := text(root); !strings.Contains(all, bench.HostNote) || !strings.Contains(all, "by nobody: there is no GPU") {
+		t.Errorf("%s", all)
+	}
+}
+
+// TestSample writes the sample's page where SAMEBITS_PAGE says, to be looked at.
+func TestSample(t *testing.T) {
+	path := os.Getenv("SAMEBITS_PAGE")
+	if path == "" {
+		t.Skip("SAMEBITS_PAGE names no file")
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := Write(f, sample()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for high, want := range map[float64]string{1: "[0 0.2 0.4 0.6 0.8 1]", 14.1: "[0 2 4 6 8 10 12 14]", 0.031: "[0 0.005 0.01 0.015 0.02 0.025 0.03]", 8000: "[0 1000 2000 3000 4000 5000 6000 7000 8000]"} {
+		var labels []string
+		for _, tick := range niceTicks(high, linear(high), func(x float64) string { return fmt.Sprintf("%g", math.Round(x*1e6)/1e6) }) {
+			labels = append(labels, tick.Label)
+		}
+		if got := fmt.Sprint(labels); got != want {
+			t.Errorf("%v: %v", high, got)
+		}
+	}
+}

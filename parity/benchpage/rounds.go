@@ -1,0 +1,68 @@
+package benchpage
+
+import (
+	"fmt"
+	"math"
+
+	"samebits/parity/bench"
+	"samebits/parity/report"
+)
+
+// roundPlot shows how the arms' medians moved from round to round, each as a part of its own over all.
+type roundPlot struct {
+	frame
+	One   float64 // where the ratio is 1
+	Lines []roundLine
+}
+
+type roundLine struct {
+	series
+	Points string
+	Dots   []dot
+}
+
+const roundPlotHeight = 150
+
+func newRoundPlot(c *bench.Cell) *roundPlot {
+	rounds, spread := 0, 0.01
+	for _, a := range c.Arms {
+		if a.Step == nil {
+			continue
+		}
+		rounds = max(rounds, len(a.Rounds))
+		for _, r := range a.Rounds {
+			spread = max(spread, math.Abs(r.MedianMS/a.Step.MedianMS-1)*1.1)
+		}
+	}
+	if rounds < 2 {
+		return nil
+	}
+	p := &roundPlot{frame: frame{Width: plotWidth, Height: roundPlotHeight + axisHeight, Bottom: roundPlotHeight, Left: labelWidth, LabelX: labelWidth - 10, Title: "Medians of the rounds",
+		Description: "Each arm's median in a round as a part of its median over all rounds: lines that lean together are the machine, not an arm."}}
+	x := func(round int) float64 {
+		return labelWidth + (float64(round)-0.5)/float64(rounds)*(plotWidth-labelWidth-margin)
+	}
+	y := func(ratio float64) float64 {
+		return roundPlotHeight/2 - (ratio-1)/spread*(roundPlotHeight/2-margin/2)
+	}
+	p.One = y(1)
+	for i := 1; i <= rounds; i++ {
+		p.Ticks = append(p.Ticks, tick{round(x(i)), fmt.Sprintf("round %d", i)})
+	}
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		if a.Step == nil {
+			continue
+		}
+		line := roundLine{series: seriesOf(a.Name)}
+		for _, r := range a.Rounds {
+			d := dot{line.series, round(x(r.Round)), round(y(r.MedianMS / a.Step.MedianMS)),
+				fmt.Sprintf("%s, round %d: %s, as number %d of the round", a.Name, r.Round, report.Millis(r.MedianMS), r.Place)}
+			line.Points += fmt.Sprintf("%g,%g ", d.X, d.Y)
+			line.Dots = append(line.Dots, d)
+		}
+		p.Lines = append(p.Lines, line)
+	}
+	p.Description += fmt.Sprintf(" The plot is %.1f %% high in each direction.", spread*100)
+	return p
+}
