@@ -8,7 +8,7 @@ import pytest
 from conftest import probe, same_bits, take
 from interpreter import Interpreter
 
-from samebits_reference import families, recorder
+from samebits_reference import cells, families, recorder
 from samebits_reference.families import Built, Order, flatten
 from samebits_wire.digest import digest_tensor
 from samebits_wire.problems import ProblemError
@@ -67,17 +67,22 @@ SLOW = [
     ("sensenova@wide", "embed", 14),
     ("depth_anything3", "depth", 56),
 ]
-CPU_LACKS_HALF = {"birefnet"}  # deform_conv2d
+# What runs on the CPU of the two: deform_conv2d has neither, and realesrgan takes minutes in fp16.
+HALF = {"birefnet": (), "realesrgan": ("bf16",)}
 
 
-def check(family: str, task: str, imgsz: int) -> None:
-    """Record on one probe, replay by the independent interpreter on another, and look that bf16 sees the input."""
+def build(family: str, **order: object) -> Built:
     try:
-        of = families.build(Order(family, task=task, imgsz=imgsz))
+        return families.build(Order(family, **order))  # type: ignore[arg-type]
     except ProblemError as error:
         if error.problems[0].reason == "FAMILY_UNAVAILABLE":
             pytest.skip(str(error))
         raise
+
+
+def check(family: str, task: str, imgsz: int) -> None:
+    """Record on one probe, replay by the independent interpreter on another, and look that bf16 sees the input."""
+    of = build(family, task=task, imgsz=imgsz)
     of.step(probe(of, 0))
     taken = take(of, probe(of, 1))
     images = probe(of, 2) * 0.5 + 0.25
@@ -86,7 +91,7 @@ def check(family: str, task: str, imgsz: int) -> None:
     replayed = Interpreter(taken.data, taken.weights).run(images, *of.keys.values())
     for name, tensor in eager.items():
         assert same_bits(replayed[name], tensor), name
-    for precision in () if family in CPU_LACKS_HALF else ("bf16", "fp16"):
+    for precision in HALF.get(family, ("bf16", "fp16")):
         look(families.build(Order(family, task=task, imgsz=imgsz, precision=precision)))
 
 
@@ -116,6 +121,21 @@ def test_eomt_reads_a_buffer_on_the_host() -> None:
     of.step(probe(of, 0))
     settings = {setting.key: setting.value for setting in take(of, probe(of, 1)).recording.header.profile_settings}
     assert settings["host.eomt.attn_mask_probs"] == digest_tensor(of.weights()["eomt.attn_mask_probs"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", cells.ALL, ids=lambda cell: f"{cell.family}-{cell.task}")
+def test_every_cell_at_its_native_size_with_three_images(cell: cells.Cell) -> None:
+    of = build(cell.family, task=cell.task, imgsz=cell.native, batch=3)
+    of.step(probe(of, 0))
+    if cell.group == cells.BEYOND:
+        with pytest.raises(ProblemError, match="DYNAMIC_OPERATION"):
+            take(of, probe(of, 1))
+        return
+    taken = take(of, probe(of, 1))
+    assert take(of, probe(of, 2) * 0.5 + 0.25).data == taken.data
+    assert taken.recording.header.batch == 3
+    assert all(tensor.isfinite().all() for _, tensor in taken.outputs if tensor.is_floating_point())
 
 
 REFUSED = {
