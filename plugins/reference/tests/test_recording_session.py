@@ -186,6 +186,22 @@ def test_strides_are_the_recordings_or_the_operation_is_refused(host: HostMemory
     assert memory.tolist() == [0, 3, 1, 4, 2, 5]
 
 
+def test_what_nobody_reads_may_be_something_else_on_another_kind_of_device(host: HostMemory) -> None:
+    def pooled(device_type: str) -> bytes:
+        of = blank(device_type)
+        x, y = tensor(of, pb.ROLE_INPUT, [2, 3]), tensor(of, pb.ROLE_OUTPUT, [2])
+        other = tensor(of, pb.ROLE_SCRATCH, [7], dtype=pb.DTYPE_INT32)
+        call(of, "aten::max.dim", [y, other], self=x)
+        of.operations[0].arguments.add(name="dim", integer=1)
+        of.operations[0].arguments.add(name="keepdim", boolean=False)
+        return ends(of, [x], [y])
+
+    (problem,) = refusal(pooled("cpu"), host).problems
+    assert problem.reason == "RESULT_CHANGED"
+    (largest,) = Loaded(host, pooled("cuda")).step(torch.arange(6.0).view(2, 3))
+    assert largest.tolist() == [2, 5]
+
+
 def test_a_copy_is_no_view() -> None:
     of = blank()
     x = tensor(of, pb.ROLE_INPUT, [4])
