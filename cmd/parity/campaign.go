@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"samebits/bridge/digest"
 	"samebits/parity/launch"
@@ -28,10 +32,46 @@ type campaign struct {
 
 	plan   matrix.Plan
 	suites map[string]*suite.Suite // by mode
+	calls  *callLog                // nil: nobody wants to know
 }
 
-func (c *campaign) run(ctx context.Context) error {
+// callLog writes down where the time goes.
+type callLog struct {
+	mu    sync.Mutex
+	out   io.Writer
+	began time.Time
+	err   error // the first
+}
+
+func (l *callLog) add(c suite.Call) {
+	line, err := json.Marshal(struct {
+		Cell   string  `json:"cell"`
+		Arm    string  `json:"arm"`
+		Call   string  `json:"call"`
+		At     float64 `json:"at"` // seconds since the start
+		Waited float64 `json:"waited"`
+		Took   float64 `json:"took"`
+	}{c.Cell.String(), c.Arm, c.What, c.Began.Sub(l.began).Seconds(), c.Waited.Seconds(), c.Took.Seconds()})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		_, err = l.out.Write(append(line, '\n'))
+	}
+	if l.err == nil {
+		l.err = err
+	}
+}
+
+func (c *campaign) run(ctx context.Context) (err error) {
 	defer c.backend.Close()
+	if c.flags.calls != "" {
+		file, createErr := os.Create(c.flags.calls)
+		if createErr != nil {
+			return usagef("%w", createErr)
+		}
+		c.calls = &callLog{out: file, began: time.Now()}
+		defer func() { err = errors.Join(err, c.calls.err, file.Close()) }()
+	}
 	device, err := c.device(ctx)
 	if err != nil {
 		return err
@@ -114,6 +154,9 @@ func (c *campaign) makePlan(device launch.Device) error {
 		}
 		s := &suite.Suite{Start: c.backend, Timing: suite.DefaultTiming(), Keep: c.flags.keep, Programs: programs,
 			Together: c.plan.Together, Turns: order}
+		if c.calls != nil {
+			s.Calls = c.calls.add
+		}
 		build := c.backend.EngineBuild
 		if cell.Trains() {
 			build = c.backend.TrainerBuild

@@ -110,6 +110,38 @@ func TestAll(t *testing.T) {
 	}
 }
 
+// --calls says where the time goes: each cell's processes, and what was asked of them.
+func TestCalls(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	if got := parity(t, fleet(suitetest.Faults{}), "verify", "a*", "--jobs", "2", "--calls", path); got.status != 0 {
+		t.Fatalf("status %d\n%s", got.status, got.stderr)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(string(data)) {
+		var call struct {
+			Cell, Arm, Call  string
+			At, Waited, Took float64
+		}
+		if err := json.Unmarshal([]byte(line), &call); err != nil || call.At < 0 || call.Took < 0 || call.Waited < 0 {
+			t.Fatalf("%v: %s", err, line)
+		}
+		counts[call.Arm+" "+call.Call]++
+	}
+	for what, want := range map[string]int{"recorder Start": 2, "recorder Record": 8, "reference-eager Start": 4, "reference-eager Construct": 4,
+		"reference-eager Build": 4, "native-graph Step": 30, "native-graph Stop": 2, "native-eager Measure": 4} {
+		if counts[what] != want {
+			t.Errorf("%s: %d calls instead of %d", what, counts[what], want)
+		}
+	}
+	if got := parity(t, fleet(suitetest.Faults{}), "verify", "a*", "--calls", "/nowhere/calls"); got.status != 2 {
+		t.Errorf("status %d", got.status)
+	}
+}
+
 func TestSelection(t *testing.T) {
 	for _, c := range []struct {
 		args string

@@ -10,16 +10,33 @@ import (
 	"samebits/parity/suite"
 )
 
-// check finds what is wrong with the flags alone.
-func (f *verifyFlags) check(families []string) error {
+// selection says which cells of the parity list are wanted.
+type selection struct {
+	all    bool
+	groups []string
+}
+
+// checkSelection finds what is wrong with the flags that choose cells.
+func (f *cellFlags) checkSelection(command string, families []string, s selection) error {
 	patterns := slices.ContainsFunc(families, matrix.IsPattern)
 	switch {
-	case len(families) == 0 && !f.all:
-		return usagef("requires at least 1 arg(s), a family or a pattern of families, or --all; see parity verify --help")
-	case len(families) > 0 && f.all:
+	case len(families) == 0 && !s.all:
+		return usagef("requires at least 1 arg(s), a family or a pattern of families, or --all; see parity %s --help", command)
+	case len(families) > 0 && s.all:
 		return usagef("--all stands for all families; name some of them, or take --all")
-	case f.size != "" && (f.all || patterns):
+	case f.size != "" && (s.all || patterns):
 		return usagef("--size is of a family; name it")
+	}
+	_, err := f.expand([]suite.Cell{{}})
+	return err
+}
+
+// check finds what is wrong with the flags alone.
+func (f *verifyFlags) check(families []string) error {
+	if err := f.checkSelection("verify", families, selection{f.all, f.groups}); err != nil {
+		return err
+	}
+	switch {
 	case f.resume && f.output == "":
 		return usagef("--resume needs --output, where the finished cells are")
 	case f.jobs < 0 || f.jobs == 0 && f.given("jobs"):
@@ -30,13 +47,18 @@ func (f *verifyFlags) check(families []string) error {
 			return usagef("--matrix %s: the table is written as .md, .json or .txt", path)
 		}
 	}
-	_, err := f.expand([]suite.Cell{{}})
-	return err
+	return nil
 }
 
-// choose gives the cells that the flags describe. What can be told without the reference plugin's table needs none.
+// choose gives the cells that the flags describe.
 func (f *verifyFlags) choose(ctx context.Context, b backend, families []string) ([]suite.Cell, error) {
-	if !f.all && !f.resume && f.imgsz.word != "list" && !slices.ContainsFunc(families, matrix.IsPattern) {
+	return f.chooseFrom(ctx, b, families, selection{f.all, f.groups}, f.resume)
+}
+
+// chooseFrom gives the cells that the flags describe. What can be told without the reference plugin's table needs none, unless
+// it is asked for.
+func (f *cellFlags) chooseFrom(ctx context.Context, b backend, families []string, s selection, asked bool) ([]suite.Cell, error) {
+	if !s.all && !asked && f.imgsz.word != "list" && !slices.ContainsFunc(families, matrix.IsPattern) {
 		return f.cells(families)
 	}
 	table, err := b.Families(ctx)
@@ -45,11 +67,11 @@ func (f *verifyFlags) choose(ctx context.Context, b backend, families []string) 
 	}
 	var named []suite.Cell
 	for _, families := range eachOrNone(families) {
-		chosen, err := matrix.Selection{Families: families, Tasks: f.tasks, Groups: f.groups}.Choose(table)
+		chosen, err := matrix.Selection{Families: families, Tasks: f.tasks, Groups: s.groups}.Choose(table)
 		if err != nil {
 			return nil, usagef("%w", err)
 		}
-		listed := f.all || matrix.IsPattern(families[0])
+		listed := s.all || matrix.IsPattern(families[0])
 		for _, e := range chosen {
 			if c := f.cellOf(e, listed); !slices.Contains(named, c) {
 				named = append(named, c)
@@ -72,7 +94,7 @@ func eachOrNone(families []string) [][]string {
 }
 
 // cellOf fills in what a line of the table says. The family's own image size is known of the size that the table has.
-func (f *verifyFlags) cellOf(e launch.Entry, listed bool) suite.Cell {
+func (f *cellFlags) cellOf(e launch.Entry, listed bool) suite.Cell {
 	c := suite.Cell{Family: e.Family, Task: e.Task, Size: e.Size, ImgSize: f.imgsz.pixels}
 	if f.size != "" {
 		c.Size = f.size

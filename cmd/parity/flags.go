@@ -62,6 +62,13 @@ type cellFlags struct {
 }
 
 func (f *cellFlags) add(c *cobra.Command) {
+	f.addPredict(c)
+	f.training.add(c)
+}
+
+// addPredict leaves the flags of training out.
+func (f *cellFlags) addPredict(c *cobra.Command) {
+	f.training.modes = []string{gate.Predict}
 	flags := c.Flags()
 	flags.StringVar(&f.size, "size", "", "size of the family, as t or 18 (default: the family's first)")
 	flags.StringSliceVar(&f.tasks, "task", nil, "task, as detect or classify (default: the family's first)")
@@ -72,7 +79,6 @@ func (f *cellFlags) add(c *cobra.Command) {
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of weights and inputs")
 	flags.StringVar(&f.device, "device", "auto", "cuda:N, host, or auto: the first GPU if there is one")
 	f.given = flags.Changed
-	f.training.add(c)
 	for flag, words := range map[string][]string{
 		"precision": {"fp32", "bf16", "fp16"},
 		"device":    {"auto", "host", "cuda:0"},

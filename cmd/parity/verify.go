@@ -24,6 +24,7 @@ type verifyFlags struct {
 	jobs   int
 	resume bool
 	matrix []string
+	calls  string
 }
 
 func (a *app) verify() *cobra.Command {
@@ -77,6 +78,7 @@ Results that are finished stay, also if the run is interrupted.`,
 	c.Flags().StringSliceVar(&f.groups, "group", []string{launch.Matrix}, "of --all and patterns: groups of the reference plugin's table")
 	c.Flags().IntVar(&f.jobs, "jobs", 0, "cells in work at the same time (default: by cores and memory; on the host 1)")
 	c.Flags().BoolVar(&f.resume, "resume", false, "leave out cells that are finished in --output already")
+	c.Flags().StringVar(&f.calls, "calls", "", "file for one JSON object a call on an arm: how long it waited for its turn and took")
 	c.Flags().StringSliceVar(&f.matrix, "matrix", nil, "file for the table of all cells: .md, .json or .txt")
 	return c
 }
