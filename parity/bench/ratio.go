@@ -104,6 +104,7 @@ func (r *Report) SumUp() {
 // over fills in the figures, and reports whether there are any.
 func (r *Ratio) over(cells []Cell, of func(c *Cell, of, to string) float64) bool {
 	var all []float64
+	var precisions []string
 	for i := range cells {
 		if r.Precision != "" && cells[i].Precision != r.Precision {
 			continue
@@ -116,8 +117,11 @@ func (r *Ratio) over(cells []Cell, of func(c *Cell, of, to string) float64) bool
 			r.Most, r.MostOf = x, cells[i].Name()
 		}
 		all = append(all, x)
+		if !slices.Contains(precisions, cells[i].Precision) {
+			precisions = append(precisions, cells[i].Precision)
+		}
 	}
-	if len(all) == 0 {
+	if len(all) == 0 || r.Precision == "" && len(precisions) < 2 { // the one precision has a line of its own
 		return false
 	}
 	r.Cells, r.Geomean, r.Least = len(all), geomean(all), slices.Min(all)

@@ -42,9 +42,9 @@ func newBoxPlot(c *bench.Cell, base string) *boxPlot {
 	if rows == 0 {
 		return nil
 	}
-	at := linear(high * 1.15)
+	at := linear(high)
 	p := &boxPlot{frame: newFrame("Time of a step", "From the least to the third quartile: a line from the least, a box around the middle half of all steps with the median in it, and a point for the median of each round. Milliseconds.", rows, boxRowHeight)}
-	p.Ticks = niceTicks(high*1.15, at, func(x float64) string { return fmt.Sprintf("%g ms", math.Round(x*1e6)/1e6) })
+	p.Ticks = niceTicks(high, at, func(x float64) string { return fmt.Sprintf("%g ms", math.Round(x*1e6)/1e6) })
 	for i := range c.Arms {
 		a := &c.Arms[i]
 		if a.Step == nil {

@@ -86,7 +86,12 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 		}
 		return "other"
 	},
-	"number": func(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0") },
+	"number": func(x float64) string {
+		if x == 0 {
+			return "-" // it was not said
+		}
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0")
+	},
 }).ParseFS(files, "*.html"))
 
 // Write writes the page.
@@ -149,7 +154,7 @@ func headlines(r *bench.Report) []headline {
 		several := slices.ContainsFunc(r.Ratios, func(other bench.Ratio) bool {
 			return other.Precision == "" && other.What == x.What && other.Of == x.Of && other.To == x.To
 		})
-		if x.Precision != "" && several {
+		if x.Precision != "" && several || !strings.HasPrefix(x.Of, "native") {
 			continue
 		}
 		detail := "one cell"

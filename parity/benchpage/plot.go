@@ -9,6 +9,7 @@ const (
 	plotWidth  = 960
 	labelWidth = 300
 	margin     = 24
+	endWidth   = 130 // of what is written behind bars
 	axisHeight = 34
 	rowHeight  = 20
 )
@@ -16,8 +17,9 @@ const (
 // scale brings a value to its place on the horizontal axis.
 type scale func(x float64) float64
 
+// linear leaves room for what is written behind bars.
 func linear(high float64) scale {
-	return func(x float64) float64 { return labelWidth + x/high*(plotWidth-labelWidth-margin) }
+	return func(x float64) float64 { return labelWidth + x/high*(plotWidth-labelWidth-endWidth) }
 }
 
 func logarithmic(low, high float64) scale {

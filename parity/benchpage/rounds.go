@@ -12,7 +12,13 @@ import (
 type roundPlot struct {
 	frame
 	One   float64 // where the ratio is 1
+	Marks []mark  // of the vertical axis
 	Lines []roundLine
+}
+
+type mark struct {
+	Y     float64
+	Label string
 }
 
 type roundLine struct {
@@ -46,6 +52,9 @@ func newRoundPlot(c *bench.Cell) *roundPlot {
 		return roundPlotHeight/2 - (ratio-1)/spread*(roundPlotHeight/2-margin/2)
 	}
 	p.One = y(1)
+	for _, at := range []float64{1 + spread, 1, 1 - spread} {
+		p.Marks = append(p.Marks, mark{round(y(at)), fmt.Sprintf("%+.1f %%", (at-1)*100)})
+	}
 	for i := 1; i <= rounds; i++ {
 		p.Ticks = append(p.Ticks, tick{round(x(i)), fmt.Sprintf("round %d", i)})
 	}
@@ -63,6 +72,5 @@ func newRoundPlot(c *bench.Cell) *roundPlot {
 		}
 		p.Lines = append(p.Lines, line)
 	}
-	p.Description += fmt.Sprintf(" The plot is %.1f %% high in each direction.", spread*100)
 	return p
 }

@@ -25,6 +25,8 @@ type stackPart struct {
 	X, Width float64
 	Shade    int
 	Text     string
+	Label    string // where there is room for it
+	LabelX   float64
 }
 
 func newStackPlot(c *bench.Cell) *stackPlot {
@@ -37,9 +39,9 @@ func newStackPlot(c *bench.Cell) *stackPlot {
 	if rows == 0 {
 		return nil
 	}
-	at := linear(high * 1.15)
+	at := linear(high)
 	p := &stackPlot{frame: newFrame("Time from the start of a process to its first prediction", "The stages of the last process that was started of each kind; the number is the median of all.", rows, boxRowHeight)}
-	p.Ticks = niceTicks(high*1.15, at, func(x float64) string { return fmt.Sprintf("%g s", math.Round(x)/1000) })
+	p.Ticks = niceTicks(high, at, func(x float64) string { return fmt.Sprintf("%g s", math.Round(x)/1000) })
 	for i := range c.First {
 		f := &c.First[i]
 		if f.MS == 0 {
@@ -55,6 +57,9 @@ func newStackPlot(c *bench.Cell) *stackPlot {
 			part := stackPart{X: round(at(sum)), Shade: n % 5, Text: fmt.Sprintf("%s: %s %s", f.Name, s.Name, report.Seconds(s.MS))}
 			sum += s.MS
 			part.Width = max(round(at(sum)-part.X), 0.5)
+			if part.Width > float64(7*len(s.Name)+8) {
+				part.Label, part.LabelX = s.Name, part.X+part.Width/2
+			}
 			row.Parts = append(row.Parts, part)
 		}
 		row.EndX = round(at(max(sum, f.MS))) + 8
