@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"sort"
@@ -11,62 +12,110 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the README's table of results anew")
+var rewrite = flag.Bool("rewrite", false, "write the tables of results anew")
 
 const (
 	tableStart = "<!-- results: go test ./internal/lint -rewrite -->\n"
 	tableEnd   = "<!-- end of results -->"
 )
 
-// The README's table says what goldens/results says.
-func TestReadmeResults(t *testing.T) {
+// measured is a committed result.
+type measured struct {
+	Task, Family, Size, Mode, Precision, Verdict string
+	ImgSize                                      int `json:"imgsz"`
+	Batch                                        int
+	Timings                                      map[string]struct {
+		Median float64 `json:"median_ms"`
+	}
+}
+
+func (r measured) ms(arm string) float64 { return r.Timings[arm].Median }
+
+// ratio compares native's graph with PyTorch's.
+func (r measured) ratio() float64 { return r.ms("native-graph") / r.ms("reference-graph") }
+
+func results(t *testing.T) []measured {
+	t.Helper()
 	files, err := filepath.Glob("../../goldens/results/*-cuda.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no results: %v", err)
 	}
-	var rows []string
-	for _, file := range files {
+	all := make([]measured, len(files))
+	for i, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r struct {
-			Family, Size, Mode, Precision, Verdict string
-			ImgSize                                int `json:"imgsz"`
-			Batch                                  int
-			Timings                                map[string]struct {
-				Median float64 `json:"median_ms"`
-			}
-		}
-		if err := json.Unmarshal(data, &r); err != nil {
+		if err := json.Unmarshal(data, &all[i]); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		ms := func(arm string) float64 { return r.Timings[arm].Median }
-		rows = append(rows, fmt.Sprintf("| %s | %s-%s | %d | %d | %s | %s | %.2f | %.2f | %.2f | %.2f | %.2f |\n", r.Mode, r.Family, r.Size,
-			r.ImgSize, r.Batch, r.Precision, r.Verdict, ms("reference-eager"), ms("reference-graph"), ms("native-eager"),
-			ms("native-graph"), ms("native-graph")/ms("reference-graph")))
+	}
+	return all
+}
+
+// The README's summary and the whole table say what goldens/results says.
+func TestResultTables(t *testing.T) {
+	all := results(t)
+	checkTable(t, "../../README.md", summary(all))
+	checkTable(t, "../../goldens/results/README.md", table(all))
+}
+
+// summary has a row for each mode and precision.
+func summary(all []measured) string {
+	groups := map[string][]measured{}
+	for _, r := range all {
+		key := r.Mode + " | " + r.Precision
+		groups[key] = append(groups[key], r)
+	}
+	var rows []string
+	for key, group := range groups {
+		exact, logs, best, worst := 0, 0.0, math.Inf(1), 0.0
+		for _, r := range group {
+			if r.Verdict == "exact" {
+				exact++
+			}
+			logs += math.Log(r.ratio())
+			best, worst = min(best, r.ratio()), max(worst, r.ratio())
+		}
+		rows = append(rows, fmt.Sprintf("| %s | %d | %d | %.2f | %.2f | %.2f |\n", key, len(group), exact,
+			math.Exp(logs/float64(len(group))), best, worst))
 	}
 	sort.Strings(rows)
-	table := "| mode | family | imgsz | batch | precision | verdict | PyTorch eager | PyTorch graph | native eager | native graph | graph ratio |\n" +
-		"|---|---|---|---|---|---|---|---|---|---|---|\n" + strings.Join(rows, "")
+	return "| mode | precision | results | exact | native graph / PyTorch graph, geometric mean | least | greatest |\n" +
+		"|---|---|---|---|---|---|---|\n" + strings.Join(rows, "")
+}
 
-	const readme = "../../README.md"
-	text, err := os.ReadFile(readme)
+// table has a row for each result.
+func table(all []measured) string {
+	var rows []string
+	for _, r := range all {
+		rows = append(rows, fmt.Sprintf("| %s | %s | %s-%s | %d | %d | %s | %s | %.2f | %.2f | %.2f | %.2f | %.2f |\n", r.Mode, r.Task,
+			r.Family, r.Size, r.ImgSize, r.Batch, r.Precision, r.Verdict, r.ms("reference-eager"), r.ms("reference-graph"),
+			r.ms("native-eager"), r.ms("native-graph"), r.ratio()))
+	}
+	sort.Strings(rows)
+	return "| mode | task | family | imgsz | batch | precision | verdict | PyTorch eager | PyTorch graph | native eager | native graph | graph ratio |\n" +
+		"|---|---|---|---|---|---|---|---|---|---|---|---|\n" + strings.Join(rows, "")
+}
+
+func checkTable(t *testing.T, file, table string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, rest, ok := strings.Cut(string(text), tableStart)
 	have, after, ok2 := strings.Cut(rest, tableEnd)
 	if !ok || !ok2 {
-		t.Fatalf("README.md has no table between %q and %q", tableStart, tableEnd)
+		t.Fatalf("%s has no table between %q and %q", file, tableStart, tableEnd)
 	}
 	if have == table {
 		return
 	}
 	if !*rewrite {
-		t.Fatalf("the README's table is not what goldens/results says; run: go test ./internal/lint -rewrite")
+		t.Fatalf("%s is not what the files in goldens/results say; run: go test ./internal/lint -rewrite", file)
 	}
-	if err := os.WriteFile(readme, []byte(before+tableStart+table+tableEnd+after), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(before+tableStart+table+tableEnd+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
