@@ -97,7 +97,7 @@ CELLS: tuple[Cell, ...] = (
     Cell("restore", "nafnet", "LibreNAFNet", "s", 640, 256, 16),
     Cell("restore", "realesrgan", "LibreRealESRGAN", "x4", 640, 64),
     Cell("restore", "swinir", "LibreSwinIR", "s", 640, 64, 8),
-    Cell("matte", "birefnet", "LibreBiRefNet", "t", 640, 1024, 32),
+    Cell("matte", "birefnet", "LibreBiRefNet", "t", 640, 1024, 32, segment="forward_enc"),
 )
 
 
@@ -110,7 +110,7 @@ def _tower(family: str, other: str) -> Cell:
 
 # Beside the list: a seam as upstream has it, families with a path of their own, and two that the recorder must refuse.
 FURTHER: tuple[Cell, ...] = (
-    Cell("matte", "birefnet@encoder", "LibreBiRefNet", "t", 640, 1024, 32, group=VARIANT, segment="forward_enc"),
+    Cell("matte", "birefnet@whole", "LibreBiRefNet", "t", 640, 1024, 32, group=VARIANT),
     Cell("ocr", "ppocr", "LibrePPOCR", "t", 640, 960, 32, group=OWN_PATH, segment="det", others=(("ppocr", 480),)),
     Cell("embed", "sam", "LibreSAM1", "base", 1024, 1024, construct="sam", group=OWN_PATH, segment="get_image_embeddings"),
     # Packings of the same number of patches: one image of 16 by 16, one of 8 by 32, two of 8 by 16.

@@ -32,7 +32,7 @@ SEAMS: Mapping[str, Seam] = {
         segment=lambda family, images: family.model.forward_network(images),
         rest=lambda family, _images, made: family.model.finish_depth(made[0], made[1] if len(made) > 1 else None),
     ),
-    "birefnet@encoder": Seam(
+    "birefnet": Seam(
         segment=lambda family, images: family.model.forward_enc(images),
         rest=lambda family, images, made: family.model.forward_dec(images, made),
     ),

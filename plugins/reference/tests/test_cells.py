@@ -60,7 +60,7 @@ SLOW = [
     ("realesrgan", "restore", 64),
     ("swinir", "restore", 64),
     ("birefnet", "matte", 64),
-    ("birefnet@encoder", "matte", 64),
+    ("birefnet@whole", "matte", 64),
     ("ppocr", "ocr", 64),
     ("sam", "embed", 1024),
     ("sensenova", "embed", 14),
@@ -68,7 +68,7 @@ SLOW = [
     ("depth_anything3", "depth", 56),
 ]
 # What runs on the CPU of the two: deform_conv2d has neither, and realesrgan takes minutes in fp16.
-HALF = {"birefnet": (), "realesrgan": ("bf16",)}
+HALF = {"birefnet@whole": (), "realesrgan": ("bf16",)}
 
 
 def build(family: str, **order: object) -> Built:

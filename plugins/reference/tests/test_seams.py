@@ -14,7 +14,7 @@ from samebits_wire.problems import ProblemError
 
 CELLS = [
     Order("sam", size="tiny"),
-    Order("birefnet@encoder", imgsz=64),
+    Order("birefnet", imgsz=64),
     pytest.param(Order("ppocr", imgsz=64), marks=pytest.mark.slow),
     pytest.param(Order("depth_anything3", imgsz=56), marks=pytest.mark.slow),
 ]
@@ -34,7 +34,7 @@ def test_the_rest_behind_the_segment_is_the_whole(order: Order) -> None:
 
 
 def test_a_variant_has_the_weights_of_its_family() -> None:
-    one, other = (families.build(Order(name, imgsz=64)).weights() for name in ("birefnet", "birefnet@encoder"))
+    one, other = (families.build(Order(name, imgsz=64)).weights() for name in ("birefnet", "birefnet@whole"))
     assert all(same_bits(tensor, other[name]) for name, tensor in one.items())
 
 
