@@ -28,6 +28,7 @@ TEXT = (
 )
 
 _STEPS = 1 << 20
+_PART = 1 << 16  # elements; these and their numbers in float64 stay in a processor's cache
 
 # Normalisations that end one of several branches that are added: pattern of the module's path, factor on weight and bias.
 _YOLO9 = {r"\.conv[12]\.bn$": 0.7, r"\.m\.\d+\.cv2\.bn$": 0.5}
@@ -61,7 +62,7 @@ def season(module: nn.Module, family: str, seed: int) -> str:
                 if tensor.data_ptr() not in seen:
                     seen.add(tensor.data_ptr())
                     ends = bias if bias and tensor is part.bias else (low, high)
-                    tensor.copy_(draw.uniform(tensor.shape, *ends))
+                    draw.fill(tensor, *ends)
     text = TEXT.format(damped=", ".join(f"{pattern} {factor}" for pattern, factor in damped.items()) or "none")
     return text + "".join(f"; bias of {pattern} {low}..{high}" for pattern, (low, high) in shifted.items())
 
@@ -116,6 +117,11 @@ class _Draw:
     def __init__(self, seed: int) -> None:
         self._generator = torch.Generator().manual_seed((seed + 1) % 2**64)
 
-    def uniform(self, shape: torch.Size, low: float, high: float) -> torch.Tensor:
-        integers = torch.randint(0, _STEPS, (shape.numel(),), generator=self._generator, dtype=torch.int64)
-        return ((integers.double() + 0.5) * ((high - low) / _STEPS) + low).reshape(shape)
+    def fill(self, tensor: torch.Tensor, low: float, high: float) -> None:
+        """Draw a tensor in row-major order, part by part: all of it at once would take ten times its memory."""
+        place = tensor if tensor.is_contiguous() else torch.empty(tensor.shape, dtype=tensor.dtype)
+        for part in place.view(-1).split(_PART):
+            integers = torch.randint(0, _STEPS, part.shape, generator=self._generator, dtype=torch.int64)
+            part.copy_(integers.double().add_(0.5).mul_((high - low) / _STEPS).add_(low))
+        if place is not tensor:
+            tensor.copy_(place)
