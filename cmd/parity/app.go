@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"samebits/bridge/host"
+	"samebits/parity/bench"
 	"samebits/parity/launch"
 	"samebits/parity/result"
 	"samebits/parity/suite"
@@ -26,7 +27,7 @@ type app struct {
 
 // backend finds and starts plugins: a *launch.Launcher, or fakes.
 type backend interface {
-	suite.Starter
+	bench.Starter
 	EngineBuild() (string, error)
 	TrainerBuild() (string, error)
 	ReferenceBuild() (string, error)
@@ -103,7 +104,7 @@ or called wrongly; 3 something broke (a plugin is missing, crashed or hung), or 
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
 	a.plugins.add(root)
-	root.AddCommand(a.verify(), a.list(), a.record(), a.doctor(), a.version(), a.trace(), a.ops(), a.matrix())
+	root.AddCommand(a.verify(), a.list(), a.record(), a.doctor(), a.version(), a.trace(), a.ops(), a.matrix(), a.bench())
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}

@@ -108,3 +108,17 @@ func (f *cellFlags) cellOf(e launch.Entry, listed bool) suite.Cell {
 	}
 	return c
 }
+
+// namedDevice is what the native engine says of a device.
+func namedDevice(ctx context.Context, b backend, name string) (launch.Device, error) {
+	devices, err := b.Devices(ctx)
+	if err != nil {
+		return launch.Device{}, err
+	}
+	for _, d := range devices {
+		if d.Name == name {
+			return d, nil
+		}
+	}
+	return launch.Device{Name: name}, nil // whether it is there is the plugins' to say
+}

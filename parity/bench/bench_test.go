@@ -231,6 +231,9 @@ func TestOtherBits(t *testing.T) {
 	if cell.Outcome != bench.Differs || cell.Exit() != 1 || cell.Arm(arm.NativeGraph).Outcome != bench.Differs || *cell.First[0].Same {
 		t.Errorf("%s: %+v", cell.Outcome, cell.Arm(arm.NativeGraph))
 	}
+	if a, b := cell.StepRatio(arm.NativeGraph, arm.ReferenceGraph), cell.StepRatio(arm.ReferenceEager, arm.ReferenceGraph); a != 0 || b == 0 {
+		t.Errorf("ratios %v and %v", a, b)
+	}
 	cell, _ = measure(t, suitetest.Faults{Bench: suitetest.Bench{FirstDiffers: true}}, "cuda:0", nil)
 	if cell.Outcome != bench.Differs || cell.First[2].Outcome != bench.Differs {
 		t.Errorf("%s: %+v", cell.Outcome, cell.First[2])

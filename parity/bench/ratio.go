@@ -46,9 +46,18 @@ var firstPairs = [][2]string{
 	{FirstCold, FirstReference},
 }
 
+// comparable finds an arm whose figures can be compared: one that gave other bits than it claims did another computation.
+func (c *Cell) comparable(name string) *Arm {
+	a := c.Arm(name)
+	if a == nil || a.Outcome == Differs {
+		return nil
+	}
+	return a
+}
+
 // StepRatio is the median of one arm as a part of another's; 0 where one is missing.
 func (c *Cell) StepRatio(of, to string) float64 {
-	a, b := c.Arm(of), c.Arm(to)
+	a, b := c.comparable(of), c.comparable(to)
 	if a == nil || b == nil || a.Step == nil || b.Step == nil || b.Step.MedianMS == 0 {
 		return 0
 	}
@@ -57,7 +66,7 @@ func (c *Cell) StepRatio(of, to string) float64 {
 
 // MemoryRatio is the peak of device memory of one arm as a part of another's; 0 where one is missing.
 func (c *Cell) MemoryRatio(of, to string) float64 {
-	a, b := c.Arm(of), c.Arm(to)
+	a, b := c.comparable(of), c.comparable(to)
 	if a == nil || b == nil || b.Memory.PeakBytes == 0 {
 		return 0
 	}
@@ -67,7 +76,7 @@ func (c *Cell) MemoryRatio(of, to string) float64 {
 // FirstRatio is the time of one first prediction as a part of another's; 0 where one is missing.
 func (c *Cell) FirstRatio(of, to string) float64 {
 	a, b := c.FirstOf(of), c.FirstOf(to)
-	if a == nil || b == nil {
+	if a == nil || b == nil || a.Outcome == Differs || b.Outcome == Differs {
 		return 0
 	}
 	return a.MS / b.MS

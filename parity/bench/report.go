@@ -264,7 +264,13 @@ func (c *Cell) Name() string {
 	if c.Size != "" {
 		name += "-" + c.Size
 	}
-	return fmt.Sprintf("%s %s %d batch %d %s", name, c.Task, c.ImgSize, c.Batch, c.Precision)
+	if c.Task != "" {
+		name += " " + c.Task
+	}
+	if c.ImgSize != 0 {
+		name += fmt.Sprintf(" %d", c.ImgSize)
+	}
+	return fmt.Sprintf("%s batch %d %s", name, c.Batch, c.Precision)
 }
 
 // Key names a cell in a report.
@@ -273,6 +279,11 @@ type Key struct {
 	ImgSize, Batch     int64
 	Precision, Profile string
 	Seed               uint64
+}
+
+// KeyOf names a cell as it is asked for.
+func KeyOf(c suite.Cell) Key {
+	return Key{c.Task, c.Family, c.Size, c.ImgSize, max(c.Batch, 1), c.Precision, c.Profile, c.Seed}
 }
 
 // Key names the cell.

@@ -48,6 +48,7 @@ func benchProblems(b *strings.Builder, of string, problems []result.Problem) {
 
 func benchArms(b *strings.Builder, c *bench.Cell) {
 	base := BenchBase(c)
+	width := longest(c.Arms, func(a bench.Arm) string { return a.Name })
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	rows := 0
 	for i := range c.Arms {
@@ -56,18 +57,27 @@ func benchArms(b *strings.Builder, c *bench.Cell) {
 			continue
 		}
 		if rows == 0 {
-			fmt.Fprintf(t, "  \tmedian\tleast\tIQR\tsteps\tof %s\tdevice peak\treserved\tprocess on GPU\thost peak\tlaunches\tbits\t\n", base)
+			fmt.Fprintf(t, "\tmedian\tleast\tIQR\tsteps\tof %s\tdevice peak\treserved\tprocess on GPU\thost peak\tlaunches\tbits\t\n", base)
 		}
 		rows++
 		ratio := "-"
 		if x := c.StepRatio(a.Name, base); x > 0 {
 			ratio = fmt.Sprintf("%.3f", x)
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", a.Name, Millis(a.Step.MedianMS), Millis(a.Step.MinMS),
+		fmt.Fprintf(t, "%-*s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", width, a.Name, Millis(a.Step.MedianMS), Millis(a.Step.MinMS),
 			Millis(a.Step.IQRMS), a.Step.Steps, ratio, Size(a.Memory.PeakBytes), Size(a.Memory.ReservedBytes), Size(a.Memory.DeviceBytes),
 			Size(a.Memory.MaxRSSBytes), launches(a), bitsWord(a))
 	}
 	_ = t.Flush() // a strings.Builder never fails
+}
+
+// longest is the width of the longest name: names stand on the left of numbers that stand on the right.
+func longest[Item any](items []Item, name func(Item) string) int {
+	width := 0
+	for _, item := range items {
+		width = max(width, len(name(item)))
+	}
+	return width
 }
 
 // BenchBase names the arm that others are compared with: PyTorch's graph, or its eager steps where there is none.
@@ -96,6 +106,7 @@ func bitsWord(a *bench.Arm) string {
 }
 
 func benchFirst(b *strings.Builder, c *bench.Cell) {
+	width := longest(c.First, func(f bench.First) string { return f.Name })
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for i := range c.First {
 		f := &c.First[i]
@@ -110,7 +121,7 @@ func benchFirst(b *strings.Builder, c *bench.Cell) {
 		if x := c.FirstRatio(f.Name, bench.FirstReference); x > 0 && f.Name != bench.FirstReference {
 			ratio = fmt.Sprintf("%.3f", x)
 		}
-		fmt.Fprintf(t, "  first prediction, %s\t%s\t%s\thost peak %s\t%s\t\n", f.Name, Seconds(f.MS), ratio, Size(f.MaxRSS), strings.Join(stages, ", "))
+		fmt.Fprintf(t, "first prediction, %-*s\t%s\t%s\thost peak %s\t(%s)\t\n", width, f.Name, Seconds(f.MS), ratio, Size(f.MaxRSS), strings.Join(stages, ", "))
 	}
 	_ = t.Flush() // a strings.Builder never fails
 }
@@ -126,14 +137,15 @@ func BenchSummary(w io.Writer, r *bench.Report) error {
 	}
 	if len(r.Cells) > 1 {
 		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintf(t, "cell")
+		width := longest(r.Cells, func(c bench.Cell) string { return c.Name() })
+		fmt.Fprintf(t, "%-*s", width, "cell")
 		for _, name := range r.Arms {
 			fmt.Fprintf(t, "\t%s", name)
 		}
 		fmt.Fprintf(t, "\tgraph/graph\tmemory\tfirst\t\n")
 		for i := range r.Cells {
 			c := &r.Cells[i]
-			fmt.Fprint(t, c.Name())
+			fmt.Fprintf(t, "%-*s", width, c.Name())
 			for _, name := range r.Arms {
 				fmt.Fprintf(t, "\t%s", stepOf(c, name))
 			}
