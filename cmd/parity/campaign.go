@@ -117,16 +117,7 @@ func (c *campaign) device(ctx context.Context) (launch.Device, error) {
 	if name == suite.HostDevice && !c.flags.resume {
 		return launch.Device{Name: name}, nil
 	}
-	devices, err := c.backend.Devices(ctx)
-	if err != nil {
-		return launch.Device{}, err
-	}
-	for _, d := range devices {
-		if d.Name == name {
-			return d, nil
-		}
-	}
-	return launch.Device{Name: name}, nil // whether it is there is the plugins' to say
+	return namedDevice(ctx, c.backend, name)
 }
 
 // makePlan chooses how much is done at once, and makes the suites.
@@ -146,7 +137,7 @@ func (c *campaign) makePlan(device launch.Device) error {
 	if err != nil {
 		return err
 	}
-	order := turns.New(c.plan.Preparing)
+	order := turns.New(c.plan.Preparing, c.plan.Gathered)
 	c.suites = map[string]*suite.Suite{}
 	for _, cell := range c.cells {
 		if c.suites[cell.Mode] != nil {

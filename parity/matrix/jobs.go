@@ -17,9 +17,10 @@ type Machine struct {
 	GPUMemory int64 // bytes of it
 }
 
-// What a cell takes whose arms are prepared together: six processes, of which two or three are busy.
+// What a cell takes whose arms are prepared together, and what is left to those that are measured.
 const (
-	coresOfCell     = 4
+	coresOfCell     = 2
+	coresMeasured   = 4
 	memoryOfCell    = 12 << 30
 	gpuMemoryOfCell = 20 << 30
 	mostJobs        = 8
@@ -30,6 +31,7 @@ type Plan struct {
 	Jobs      int  // cells at once
 	Together  bool // the arms of a cell at once
 	Preparing int  // processes that start and build at once
+	Gathered  int  // cells that are measured one after the other while nobody works
 	Threads   int  // that PyTorch takes in each process; 0: its own choice
 }
 
@@ -37,7 +39,7 @@ type Plan struct {
 // others would be prepared on, so cells come one after the other.
 func (m Machine) Plan(jobs int) Plan {
 	if !m.GPU {
-		p := Plan{Jobs: max(jobs, 1), Preparing: m.Cores}
+		p := Plan{Jobs: max(jobs, 1), Preparing: m.Cores, Gathered: 1}
 		if p.Jobs > 1 {
 			p.Threads = max(m.Cores/p.Jobs, 1)
 		}
@@ -53,8 +55,9 @@ func (m Machine) Plan(jobs int) Plan {
 	if jobs == 0 {
 		p.Jobs = int(max(cells, 1))
 	}
-	p.Preparing = max(m.Cores-coresOfCell, 1) // what is measured needs processors, too
-	p.Threads = min(max(m.Cores/(p.Jobs*coresOfCell), 1), 4)
+	p.Preparing = max(m.Cores-coresMeasured, 1)
+	p.Gathered = max(p.Jobs/2, 1)
+	p.Threads = min(max(m.Cores/(4*p.Jobs), 1), 4) // of the six processes two or three are busy
 	return p
 }
 

@@ -34,7 +34,7 @@ func verifyFamily(t *testing.T, family string, f suitetest.Further, device strin
 		t.Errorf("%v\n%s", err, data)
 	}
 	together := &suite.Suite{Start: &suitetest.Starter{Faults: suitetest.Faults{Further: f}}, Timing: suite.DefaultTiming(), EngineBuild: "e0",
-		Together: true, Turns: turns.New(2)}
+		Together: true, Turns: turns.New(2, 1)}
 	same(t, r, together.Verify(t.Context(), cell))
 	return r
 }

@@ -38,7 +38,7 @@ func verify(t *testing.T, f suitetest.Faults, device string) (result.Result, *su
 		t.Errorf("%d processes at once", most)
 	}
 	together := &suitetest.Starter{Faults: f}
-	s.Start, s.Together, s.Turns = together, true, turns.New(2)
+	s.Start, s.Together, s.Turns = together, true, turns.New(2, 1)
 	same(t, r, s.Verify(t.Context(), cell))
 	if together.Alive != 0 {
 		t.Errorf("together: %d processes were left behind", together.Alive)
@@ -171,7 +171,7 @@ func TestExact(t *testing.T) {
 // All processes of a cell run at once, and none disturbs another's times.
 func TestTogether(t *testing.T) {
 	start := &suitetest.Starter{}
-	s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), Together: true, Turns: turns.New(8)}
+	s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), Together: true, Turns: turns.New(8, 1)}
 	r := s.Verify(t.Context(), fakeCell("cuda:0"))
 	if r.Verdict != result.Exact || start.Processes != 6 || start.Alive != 0 {
 		t.Fatalf("%s, %d processes, %d alive: %s", r.Verdict, start.Processes, start.Alive, r.Summary)
@@ -191,7 +191,7 @@ func TestCellsAtTheSameTime(t *testing.T) {
 		for _, mode := range []string{gate.Predict, gate.Train} {
 			t.Run(device+" "+mode, func(t *testing.T) {
 				start := &suitetest.Starter{}
-				s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), Together: true, Turns: turns.New(4)}
+				s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), Together: true, Turns: turns.New(4, 1)}
 				cell := fakeCell(device)
 				if mode == gate.Train {
 					cell = trainCell(device)
@@ -332,7 +332,7 @@ func TestInterrupted(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		start := &suitetest.Starter{}
 		ctx, cancel := context.WithCancel(t.Context())
-		s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), Together: together, Turns: turns.New(1)}
+		s := &suite.Suite{Start: start, Timing: suite.DefaultTiming(), Together: together, Turns: turns.New(1, 1)}
 		s.Progress = func(e suite.Event) {
 			if e.Step == 3 {
 				cancel()

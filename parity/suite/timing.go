@@ -11,14 +11,14 @@ import (
 
 // Timing is how steps are measured: enough to fill Seconds, within the bounds on their number.
 type Timing struct {
-	Warmup    int // steps before those that count, unless they take longer than a quarter of Seconds
+	Warmup    int // steps before those that count, unless they take longer than half of Seconds
 	Seconds   float64
 	Min, Max  int
 	WarmupFew int // warm-up steps at least
 }
 
-// DefaultTiming measures about two seconds of each arm.
-func DefaultTiming() Timing { return Timing{Warmup: 20, WarmupFew: 1, Seconds: 2, Min: 3, Max: 200} }
+// DefaultTiming measures about a second of each arm.
+func DefaultTiming() Timing { return Timing{Warmup: 20, WarmupFew: 1, Seconds: 1, Min: 3, Max: 200} }
 
 // measure times an arm that is ready. A first measurement of one step says how many are affordable.
 func (t Timing) measure(ctx context.Context, s *session) (result.Timing, error) {
@@ -39,7 +39,7 @@ func (t Timing) measure(ctx context.Context, s *session) (result.Timing, error) 
 	iterations, warmup := t.Max, t.Warmup
 	if one[0] > 0 {
 		iterations = min(max(int(t.Seconds*1000/one[0]), t.Min), t.Max)
-		warmup = min(max(int(t.Seconds*250/one[0]), t.WarmupFew), t.Warmup)
+		warmup = min(max(int(t.Seconds*500/one[0]), t.WarmupFew), t.Warmup)
 	}
 	times, err := steps(warmup, iterations)
 	if err != nil {

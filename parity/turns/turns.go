@@ -4,23 +4,41 @@ package turns
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 )
 
-// everybody is more than there will ever be users of a device at once.
-const everybody = 1 << 30
-
-// Turns orders the users of one device and of the processors. Who waits is served in the order of coming, so that one who
-// wants the device alone is not passed for ever by those who share it. A nil Turns lets everybody do everything.
+// Turns orders the users of one device and of the processors. A nil Turns lets everybody do everything.
+//
+// Whoever wants the device alone must wait until all who share it have ended their calls, and meanwhile nobody may begin
+// one. So that this happens rarely, some who want it alone are gathered, and served one after the other.
 type Turns struct {
-	device     *semaphore.Weighted
+	gather     int
+	patience   time.Duration
 	processors *semaphore.Weighted
+
+	mu      sync.Mutex
+	sharing int
+	alone   bool
+	closed  bool // nobody new may share, until those who want to be alone were served
+	sharers []*waiter
+	loners  []*waiter
 }
 
-// New makes turns under which so many may prepare at once.
-func New(preparing int) *Turns {
-	return &Turns{semaphore.NewWeighted(everybody), semaphore.NewWeighted(int64(max(preparing, 1)))}
+// waiter is somebody who waits for the device.
+type waiter struct {
+	turn     chan struct{} // is closed when it is there
+	patience *time.Timer   // of one who wants to be alone
+}
+
+// patience is how long one who wants the device alone lets others come first.
+const patience = 20 * time.Second
+
+// New makes turns under which so many may prepare at once, and so many who want the device alone are gathered.
+func New(preparing, gather int) *Turns {
+	return &Turns{gather: max(gather, 1), patience: patience, processors: semaphore.NewWeighted(int64(max(preparing, 1)))}
 }
 
 // Share waits until the device may be used beside others. What it gives must be called in the end.
@@ -28,7 +46,8 @@ func (t *Turns) Share(ctx context.Context) (done func(), err error) {
 	if t == nil {
 		return func() {}, ctx.Err()
 	}
-	return take(ctx, t.device, 1)
+	w := &waiter{turn: make(chan struct{})}
+	return t.wait(ctx, w, &t.sharers, t.shared)
 }
 
 // Alone waits until nobody else uses the device, and keeps others off it. Who shares it already must not ask.
@@ -36,7 +55,17 @@ func (t *Turns) Alone(ctx context.Context) (done func(), err error) {
 	if t == nil {
 		return func() {}, ctx.Err()
 	}
-	return take(ctx, t.device, everybody)
+	w := &waiter{turn: make(chan struct{})}
+	w.patience = time.AfterFunc(t.patience, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if len(t.loners) > 0 {
+			t.closed = true
+		}
+		t.admit()
+	})
+	defer w.patience.Stop()
+	return t.wait(ctx, w, &t.loners, t.wasAlone)
 }
 
 // Prepare waits for a processor: for work that keeps one busy and leaves the device alone.
@@ -44,12 +73,71 @@ func (t *Turns) Prepare(ctx context.Context) (done func(), err error) {
 	if t == nil {
 		return func() {}, ctx.Err()
 	}
-	return take(ctx, t.processors, 1)
-}
-
-func take(ctx context.Context, s *semaphore.Weighted, n int64) (func(), error) {
-	if err := s.Acquire(ctx, n); err != nil {
+	if err := t.processors.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	return func() { s.Release(n) }, nil
+	return func() { t.processors.Release(1) }, nil
+}
+
+// wait queues w and waits for its turn.
+func (t *Turns) wait(ctx context.Context, w *waiter, queue *[]*waiter, done func()) (func(), error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	*queue = append(*queue, w)
+	t.admit()
+	t.mu.Unlock()
+	select {
+	case <-w.turn:
+		return done, nil
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, other := range *queue {
+		if other == w {
+			*queue = append((*queue)[:i], (*queue)[i+1:]...)
+			t.admit() // the device may have been kept free for this one
+			return nil, ctx.Err()
+		}
+	}
+	return done, nil // its turn came in the same moment
+}
+
+// admit gives turns to all whose time has come.
+func (t *Turns) admit() {
+	if len(t.loners) >= t.gather {
+		t.closed = true
+	}
+	if len(t.loners) == 0 && !t.alone {
+		t.closed = false
+	}
+	if !t.closed && !t.alone {
+		for _, w := range t.sharers {
+			t.sharing++
+			close(w.turn)
+		}
+		t.sharers = nil
+	}
+	if t.sharing == 0 && !t.alone && len(t.loners) > 0 { // also where it is free by chance
+		w := t.loners[0]
+		t.loners = t.loners[1:]
+		t.alone = true
+		close(w.turn)
+	}
+}
+
+func (t *Turns) shared() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sharing--
+	t.admit()
+}
+
+func (t *Turns) wasAlone() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.alone = false
+	t.admit()
 }
