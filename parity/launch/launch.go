@@ -129,7 +129,7 @@ func (l *Launcher) referenceConfig() (host.Config, error) {
 	c.Args = []string{"-m", "samebits_reference"}
 	c.Env = append(l.pythonEnvironment(), "OPENBLAS_NUM_THREADS=1") // its threads could not be forked; torch has others
 	if l.tuning.Threads > 0 {
-		c.Env = append(c.Env, fmt.Sprintf("%s=%d", threadsVariable, l.tuning.Threads))
+		c.Env = append(c.Env, fmt.Sprintf("%s=%d", threadsVariable, l.tuning.Threads), "OMP_WAIT_POLICY=passive")
 	}
 	return c, nil
 }

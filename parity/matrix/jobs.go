@@ -57,7 +57,7 @@ func (m Machine) Plan(jobs int) Plan {
 	}
 	p.Preparing = max(m.Cores-coresMeasured, 1)
 	p.Gathered = max(p.Jobs/2, 1)
-	p.Threads = min(max(m.Cores/(4*p.Jobs), 1), 4) // of the six processes two or three are busy
+	p.Threads = min(max(m.Cores/4, 1), 4) // few are busy with more than one: those that embed texts
 	return p
 }
 

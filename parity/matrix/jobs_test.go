@@ -14,15 +14,15 @@ func TestPlan(t *testing.T) {
 		jobs    int
 		want    Plan
 	}{
-		{"a server", Machine{16, 120 * gib, true, 140 * gib}, 0, Plan{7, true, 12, 3, 1}},
+		{"a server", Machine{16, 120 * gib, true, 140 * gib}, 0, Plan{7, true, 12, 3, 4}},
 		{"a larger one", Machine{128, 500 * gib, true, 200 * gib}, 0, Plan{8, true, 124, 4, 4}},
-		{"as many as are asked for", Machine{16, 120 * gib, true, 140 * gib}, 2, Plan{2, true, 12, 1, 2}},
+		{"as many as are asked for", Machine{16, 120 * gib, true, 140 * gib}, 2, Plan{2, true, 12, 1, 4}},
 		{"a small GPU", Machine{16, 64 * gib, true, 24 * gib}, 0, Plan{1, true, 12, 1, 4}},
 		{"too small a GPU", Machine{16, 64 * gib, true, 8 * gib}, 0, Plan{1, false, 12, 1, 4}},
 		{"little memory", Machine{16, 8 * gib, true, 24 * gib}, 0, Plan{1, false, 12, 1, 4}},
 		{"few cores", Machine{2, 64 * gib, true, 24 * gib}, 0, Plan{1, true, 1, 1, 1}},
 		{"one core", Machine{1, 64 * gib, true, 24 * gib}, 0, Plan{1, false, 1, 1, 1}},
-		{"nobody knows the memory", Machine{16, 0, true, 0}, 0, Plan{8, true, 12, 4, 1}},
+		{"nobody knows the memory", Machine{16, 0, true, 0}, 0, Plan{8, true, 12, 4, 4}},
 		{"no GPU", Machine{16, 64 * gib, false, 0}, 0, Plan{1, false, 16, 1, 0}},
 		{"no GPU, three at once", Machine{16, 64 * gib, false, 0}, 3, Plan{3, false, 16, 1, 5}},
 	} {
