@@ -14,6 +14,17 @@ import (
 // and columns of packed images, say. The recording is of a step with these numbers, and wrong with others.
 const keyPrefix = "key."
 
+// OfStep reports whether a profile setting says something of the recorded step alone, and not of the profile: what the host
+// read, and what a trainer goes by.
+func (s Setting) OfStep() bool {
+	for _, prefix := range []string{keyPrefix, hostPrefix, "train."} {
+		if strings.HasPrefix(s.Key, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // Key gives the numbers that an input must hold, as text: in row-major order with spaces between. There are none of most
 // inputs.
 func (r *Recording) Key(input string) (string, bool) {

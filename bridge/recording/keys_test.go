@@ -50,3 +50,11 @@ func TestBadKeys(t *testing.T) {
 		}
 	}
 }
+
+func TestSettingsOfAStep(t *testing.T) {
+	for key, want := range map[string]bool{"key.grids": true, "host.schedule": true, "train.groups": true, "torch.tf32": false, "env.HOST": false, "keys": false} {
+		if got := (recording.Setting{Key: key}).OfStep(); got != want {
+			t.Errorf("%s: %v", key, got)
+		}
+	}
+}

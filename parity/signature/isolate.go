@@ -31,11 +31,11 @@ func isolate(r *recording.Recording, op *recording.Operation) *recording.Recordi
 	return x.to
 }
 
-// profileSettings leaves out what is the trainer's.
+// profileSettings leaves out what is of the step.
 func profileSettings(all []recording.Setting) []recording.Setting {
 	var kept []recording.Setting
 	for _, s := range all {
-		if len(s.Key) < 6 || s.Key[:6] != "train." {
+		if !s.OfStep() {
 			kept = append(kept, s)
 		}
 	}
