@@ -1,0 +1,81 @@
+package diff
+
+import (
+	"strings"
+	"testing"
+
+	"samebits/bridge/recording"
+	. "samebits/bridge/recording/recordingtest"
+	"samebits/bridge/tensor/safetensors"
+	"samebits/parity/gate"
+	"samebits/parity/result"
+)
+
+func sample() result.Result {
+	return result.Result{Schema: 1, Task: "detect", Family: "yolo9", Size: "t", ImgSize: 640, Batch: 1, Mode: "predict", Precision: "fp32", Device: "cuda:0",
+		Verdict: result.Exact, Gates: map[gate.ID]gate.Finding{gate.Native: {Outcome: gate.Passed, Arms: map[string]gate.Finding{"native-eager": {Outcome: gate.Passed}}}},
+		Digests: result.Digests{Recording: strings.Repeat("ab", 32),
+			Outputs: map[string]map[string]map[string]string{"native-eager": {"noise": {"logits": strings.Repeat("cd", 32)}}}},
+		Timings: map[string]result.Timing{"native-eager": {MedianMS: 1.5}}, Environment: map[string]string{"driver": "580"}}
+}
+
+func TestResults(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(r *result.Result)
+		equal  bool
+		marked string // the line that differs
+	}{
+		{"the same", func(*result.Result) {}, true, ""},
+		{"another GPU of the machine", func(r *result.Result) { r.Device = "cuda:1" }, true, ""},
+		{"times", func(r *result.Result) { r.Timings["native-eager"] = result.Timing{MedianMS: 2} }, true, "  native-eager median"},
+		{"environment", func(r *result.Result) { r.Environment["driver"] = "590" }, true, "  driver"},
+		{"verdict", func(r *result.Result) { r.Verdict = result.Differs }, false, "* verdict"},
+		{"a gate", func(r *result.Result) {
+			r.Gates[gate.Native] = gate.Finding{Outcome: gate.Failed, Reason: gate.NativeDiffers}
+		}, false, "* NATIVE"},
+		{"a digest", func(r *result.Result) {
+			r.Digests.Outputs["native-eager"]["noise"]["logits"] = strings.Repeat("00", 32)
+		}, false, "* native-eager noise logits"},
+		{"no digest", func(r *result.Result) { r.Digests.Outputs = nil }, false, "* native-eager noise logits"},
+		{"a step", func(r *result.Result) { r.Digests.Steps = map[string][]string{"native-graph": {"1"}} }, false, "* native-graph step    1"},
+		{"cell", func(r *result.Result) { r.Precision = "bf16" }, false, "* precision"},
+	} {
+		b := sample()
+		c.change(&b)
+		found := Results(sample(), b)
+		var text strings.Builder
+		if err := found.Write(&text, "one", "other", false); err != nil {
+			t.Fatal(err)
+		}
+		if found.Equal != c.equal || !strings.Contains(text.String(), c.marked) || c.equal == strings.Contains(text.String(), "different:") {
+			t.Errorf("%s: %v\n%s", c.name, found.Equal, text.String())
+		}
+	}
+}
+
+func TestRecordings(t *testing.T) {
+	a, b := ConvBNReLU(), ConvBNReLU()
+	if c := Compare(a, b); !c.Equal || len(c.Differences) != 0 {
+		t.Errorf("%+v", c)
+	}
+	b.Operations[0].Arguments[3].Items[0].Int++
+	c := Compare(a, b)
+	if c.Equal || len(c.Differences) != 1 || !strings.Contains(c.Differences[0].Where, "aten::convolution") || !strings.Contains(c.Differences[0].Where, " at ") {
+		t.Fatalf("%+v", c)
+	}
+	var text strings.Builder
+	if err := c.Write(&text, "one", "other"); err != nil || !strings.Contains(text.String(), "in aten::convolution") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+	same := Compare(a, ConvBNReLU())
+	weights := func(r *recording.Recording, seed uint64) *safetensors.File { return File(t, Weights(r, seed)) }
+	same.CompareWeights(weights(a, 1), weights(a, 1))
+	if !same.Equal {
+		t.Errorf("%+v", same.Weights)
+	}
+	same.CompareWeights(weights(a, 1), weights(a, 2))
+	if same.Equal || len(same.Weights) == 0 {
+		t.Errorf("%+v", same.Weights)
+	}
+}

@@ -1,0 +1,140 @@
+// Package explain says in plain words what the gates of a result saw, what usually causes that, and how to see it again.
+package explain
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"samebits/parity/gate"
+	"samebits/parity/result"
+)
+
+// Explanation is one thing that is wrong with a cell.
+type Explanation struct {
+	Gate      gate.ID  `json:"gate,omitempty"` // empty: a problem that no gate found
+	Arm       string   `json:"arm,omitempty"`
+	Reason    string   `json:"reason"`
+	Saw       string   `json:"saw"`
+	Here      string   `json:"here"` // what this result has of it
+	Usually   []string `json:"usually"`
+	Look      string   `json:"look"`
+	Reproduce string   `json:"reproduce"`
+}
+
+// Of gives what stands behind a reason, of a gate or of a problem.
+func Of(reason string) (Cause, bool) {
+	if c, known := causes[gate.Reason(reason)]; known {
+		return c, true
+	}
+	c, known := breakdowns[reason]
+	return c, known
+}
+
+// Result explains every gate that failed, in their order and arm by arm, then the problems.
+func Result(r result.Result) []Explanation {
+	all := []Explanation{}
+	add := func(id gate.ID, arm string, f gate.Finding, reproduce string) {
+		if f.Reproduce != "" {
+			reproduce = f.Reproduce
+		}
+		all = append(all, explained(Explanation{Gate: id, Arm: arm, Reason: string(f.Reason), Here: f.Detail, Reproduce: reproduce}))
+	}
+	for _, id := range gate.Of(r.Mode, r.Gates) {
+		f := r.Gates[id]
+		if f.Outcome != gate.Failed {
+			continue
+		}
+		again := f.Reproduce
+		if again == "" {
+			again = r.Reproduce
+		}
+		if len(f.Arms) == 0 {
+			add(id, "", f, again)
+			continue
+		}
+		for _, arm := range slices.Sorted(maps.Keys(f.Arms)) {
+			if a := f.Arms[arm]; a.Outcome == gate.Failed {
+				add(id, arm, a, again)
+			}
+		}
+	}
+	for _, p := range r.Problems {
+		here := p.Summary
+		for _, more := range []string{p.Path, p.Detail} {
+			if more != "" {
+				here += "; " + more
+			}
+		}
+		all = append(all, explained(Explanation{Reason: p.Reason, Here: here, Reproduce: r.Reproduce}))
+	}
+	return all
+}
+
+func explained(e Explanation) Explanation {
+	c, known := Of(e.Reason)
+	if !known {
+		c = Cause{Saw: "A plugin or the suite refused or broke; no gate judged it."}
+	}
+	e.Saw, e.Usually, e.Look = c.Saw, c.Usually, c.Look
+	return e
+}
+
+// width of the text.
+const width = 110
+
+// Write writes explanations as text.
+func Write(w io.Writer, r result.Result, all []Explanation) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s-%s %s %s %d batch %d %s on %s: %s\n", r.Family, r.Size, r.Task, r.Mode, r.ImgSize, r.Batch, r.Precision, r.Device, r.Verdict)
+	if len(all) == 0 {
+		fmt.Fprintf(&b, "No gate failed. %s\n", r.Summary)
+	}
+	for _, e := range all {
+		name := string(e.Gate)
+		if name == "" {
+			name = "problem"
+		}
+		if e.Arm != "" {
+			name += " of " + e.Arm
+		}
+		fmt.Fprintf(&b, "\n%s: %s\n", name, e.Reason)
+		paragraph(&b, "  ", "  ", e.Saw)
+		if e.Here != "" {
+			paragraph(&b, "  here: ", "        ", e.Here)
+		}
+		for i, cause := range e.Usually {
+			if i == 0 {
+				b.WriteString("  usually:\n")
+			}
+			paragraph(&b, "    - ", "      ", cause)
+		}
+		if e.Look != "" {
+			paragraph(&b, "  next: ", "        ", e.Look)
+		}
+		if e.Reproduce != "" {
+			fmt.Fprintf(&b, "  again: %s\n", e.Reproduce)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// paragraph breaks a text into lines.
+func paragraph(b *strings.Builder, first, rest, text string) {
+	line := first
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+			line += word
+		case len(line)+1+len(word) > width:
+			b.WriteString(line + "\n")
+			line = rest + word
+		default:
+			line += " " + word
+		}
+	}
+	b.WriteString(line + "\n")
+}

@@ -1,0 +1,125 @@
+package explain
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"samebits/parity/gate"
+	"samebits/parity/result"
+)
+
+// reasons finds the constants of type Reason in the sources of package gate.
+func reasons(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../gate/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, is := n.(*ast.ValueSpec)
+			if !is {
+				return true
+			}
+			if name, is := spec.Type.(*ast.Ident); !is || name.Name != "Reason" {
+				return true
+			}
+			for _, value := range spec.Values {
+				if text, err := strconv.Unquote(value.(*ast.BasicLit).Value); err == nil {
+					found = append(found, text)
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+func TestEveryReasonIsExplained(t *testing.T) {
+	found := reasons(t)
+	if len(found) < 30 {
+		t.Fatalf("only %d reasons were found", len(found))
+	}
+	known := map[string]bool{}
+	for _, reason := range found {
+		known[reason] = true
+		c, has := Of(reason)
+		if !has || c.Saw == "" || len(c.Usually) == 0 || c.Look == "" {
+			t.Errorf("%s has no explanation, or half of one: add it to table.go", reason)
+		}
+	}
+	for reason := range causes {
+		if !known[string(reason)] {
+			t.Errorf("%s is explained and no gate has it", reason)
+		}
+	}
+}
+
+// docs/gates.md names reasons in its tables; all of them are real ones.
+func TestDocumentedReasons(t *testing.T) {
+	data, err := os.ReadFile("../../docs/gates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\|").FindAllStringSubmatch(string(data), -1)
+	if len(rows) < 20 {
+		t.Fatalf("only %d rows", len(rows))
+	}
+	for _, row := range rows {
+		if slices.Contains(gate.Order(gate.Train), gate.ID(row[1])) {
+			continue // a row of a table of gates
+		}
+		if _, has := causes[gate.Reason(row[1])]; !has {
+			t.Errorf("%s is in docs/gates.md and has no explanation", row[1])
+		}
+	}
+}
+
+func TestResult(t *testing.T) {
+	r := result.Result{Family: "fake", Size: "s", Task: "detect", Mode: gate.Predict, Verdict: result.Differs, Reproduce: "parity verify fake",
+		Problems: []result.Problem{{Reason: "NEVER_HEARD_OF", Summary: "it broke", Path: "operations[3]"}},
+		Gates: map[gate.ID]gate.Finding{
+			gate.SameRecording: {Outcome: gate.Passed},
+			gate.Replay: {Outcome: gate.Failed, Reason: gate.OutputDiffers, Arms: map[string]gate.Finding{
+				"native-graph":    {Outcome: gate.Failed, Reason: gate.OutputNotWritten, Detail: "logits"},
+				"reference-graph": {Outcome: gate.Passed}}},
+			gate.Native: {Outcome: gate.Failed, Reason: gate.NativeDiffers, Detail: "x", Reproduce: "parity trace fake"},
+		}}
+	all := Result(r)
+	if len(all) != 3 || all[0].Arm != "native-graph" || all[0].Reason != "OUTPUT_NOT_WRITTEN" || all[0].Reproduce != "parity verify fake" ||
+		all[1].Reproduce != "parity trace fake" || !strings.Contains(all[2].Here, "operations[3]") {
+		t.Fatalf("%+v", all)
+	}
+	var b strings.Builder
+	if err := Write(&b, r, all); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"REPLAY of native-graph: OUTPUT_NOT_WRITTEN", "usually:", "again: parity trace fake", "problem: NEVER_HEARD_OF"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+	for line := range strings.Lines(b.String()) {
+		if len([]rune(line)) > width+2 {
+			t.Errorf("a line of %d: %s", len(line), line)
+		}
+	}
+	r.Gates, r.Problems, r.Summary = nil, nil, "all bits agree"
+	b.Reset()
+	if err := Write(&b, r, Result(r)); err != nil || !strings.Contains(b.String(), "No gate failed. all bits agree") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
