@@ -46,6 +46,7 @@ def fork_plugins(prepare: Callable[[], None], plugin: Callable[[], None]) -> NoR
         if not message:
             os._exit(0)  # the host is done, or gone
         order = json.loads(message)
+        reply: dict[str, object]
         try:
             reply = {"pid": _fork(control, order, files, plugin)}
         except OSError as error:
