@@ -61,9 +61,6 @@ func (f *fakes) Families(context.Context) ([]launch.Entry, error) {
 
 func (f *fakes) Inspect(context.Context) (launch.PythonInfo, error) {
 	info := launch.PythonInfo{Path: "python", Version: "3.12.0", Packages: map[string]string{}}
-	if f.table != nil {
-		return launch.PythonInfo{}, nil // the fakes' results do not say what they ran in
-	}
 	for _, name := range launch.Packages {
 		info.Packages[name] = "1.0"
 	}

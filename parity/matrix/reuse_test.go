@@ -54,6 +54,7 @@ func TestReuse(t *testing.T) {
 		{"another cuDNN, of native", of(cell, result.Exact, environment("native.cudnn", "9.18.0")), cell, "its cudnn is 9.18.0"},
 		{"another GPU", of(cell, result.Exact, environment("gpu", "NVIDIA H100")), cell, "its gpu is NVIDIA H100"},
 		{"no engine", of(cell, result.Exact, environment("engine_build", "")), cell, "it does not say its engine_build"},
+		{"refused before native said where it ran", of(cell, result.Refused, environment("gpu", "", "native.cudnn", "", "cudnn", "")), cell, ""},
 		{"the host", of(with(func(c *suite.Cell) { c.Device = suite.HostDevice }), result.Consistent, environment()), cell, "-"},
 		{"another precision", of(with(func(c *suite.Cell) { c.Precision = "bf16" }), result.Exact, environment()), cell, "-"},
 		{"another image size", of(with(func(c *suite.Cell) { c.ImgSize = 640 }), result.Exact, environment()), cell, "-"},
