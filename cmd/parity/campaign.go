@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"samebits/bridge/digest"
+	"samebits/parity/ci"
 	"samebits/parity/launch"
 	"samebits/parity/matrix"
 	"samebits/parity/report"
@@ -33,6 +34,7 @@ type campaign struct {
 	plan   matrix.Plan
 	suites map[string]*suite.Suite // by mode
 	calls  *callLog                // nil: nobody wants to know
+	lines  io.Writer               // of JSON, a result each
 }
 
 // callLog writes down where the time goes.
@@ -72,6 +74,12 @@ func (c *campaign) run(ctx context.Context) (err error) {
 		c.calls = &callLog{out: file, began: time.Now()}
 		defer func() { err = errors.Join(err, c.calls.err, file.Close()) }()
 	}
+	lines, err := c.flags.ci.lines()
+	if err != nil {
+		return err
+	}
+	c.lines = lines
+	defer func() { err = errors.Join(err, lines.Close()) }()
 	device, err := c.device(ctx)
 	if err != nil {
 		return err
@@ -95,6 +103,9 @@ func (c *campaign) run(ctx context.Context) (err error) {
 				finished++
 			}
 		}
+	}
+	if err := c.flags.ci.write(results); err != nil {
+		return err
 	}
 	if ctx.Err() != nil {
 		fmt.Fprintf(c.app.err, "interrupted; %d of %d cells are finished\n", finished, len(c.cells))
@@ -217,6 +228,9 @@ func (c *campaign) reuse(ctx context.Context, device launch.Device) (todo []int,
 			continue
 		}
 		c.results[i] = &found.Result
+		if err := ci.Line(c.lines, found.Result); err != nil {
+			return nil, err
+		}
 		if err := c.app.sayReused(c.flags, found); err != nil {
 			return nil, err
 		}
@@ -247,7 +261,7 @@ func (c *campaign) verify(ctx context.Context, todo []int) error {
 		c.advise(&r)
 		return progress.Finished(number, r, func() error {
 			c.results[todo[number]] = &r
-			return c.app.say(c.flags, r)
+			return errors.Join(ci.Line(c.lines, r), c.app.say(c.flags, r))
 		})
 	}
 	return matrix.Run(ctx, len(todo), c.plan.Jobs, verify, done)

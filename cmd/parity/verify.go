@@ -25,6 +25,7 @@ type verifyFlags struct {
 	resume bool
 	matrix []string
 	calls  string
+	ci     ciFlags
 }
 
 func (a *app) verify() *cobra.Command {
@@ -63,6 +64,7 @@ Results that are finished stay, also if the run is interrupted.`,
   parity verify resnet --mode train --imgsz 224 --batch 16 --steps 20 --precision fp32,bf16
   parity verify --all --precision fp32,bf16 --output results --resume --matrix MATRIX.md
   parity verify 'yolo*' 'segment/*' --imgsz native --batch 3
+  parity verify --all --task classify --junit parity.xml --sarif parity.sarif --jsonl parity.jsonl
   parity verify yolo9 --keep evidence      # recording, weights, inputs and outputs; b3sum of each gives its digest`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runVerify(cmd.Context(), &f, args) },
 		ValidArgsFunction: a.completeFamilies,
@@ -79,6 +81,7 @@ Results that are finished stay, also if the run is interrupted.`,
 	c.Flags().IntVar(&f.jobs, "jobs", 0, "cells in work at the same time (default: by cores and memory; on the host 1)")
 	c.Flags().BoolVar(&f.resume, "resume", false, "leave out cells that are finished in --output already")
 	c.Flags().StringVar(&f.calls, "calls", "", "file for one JSON object a call on an arm: how long it waited for its turn and took")
+	f.ci.add(c)
 	c.Flags().StringSliceVar(&f.matrix, "matrix", nil, "file for the table of all cells: .md, .json or .txt")
 	return c
 }

@@ -2,6 +2,7 @@
 package explain
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -21,6 +22,8 @@ type Explanation struct {
 	Here      string   `json:"here"` // what this result has of it
 	Usually   []string `json:"usually"`
 	Look      string   `json:"look"`
+	Module    string   `json:"module,omitempty"` // of the operation that differs first, where a trace found it
+	Source    string   `json:"source,omitempty"` // its line: file.py:12
 	Reproduce string   `json:"reproduce"`
 }
 
@@ -40,7 +43,9 @@ func Result(r result.Result) []Explanation {
 		if f.Reproduce != "" {
 			reproduce = f.Reproduce
 		}
-		all = append(all, explained(Explanation{Gate: id, Arm: arm, Reason: string(f.Reason), Here: f.Detail, Reproduce: reproduce}))
+		e := Explanation{Gate: id, Arm: arm, Reason: string(f.Reason), Here: f.Detail, Reproduce: reproduce}
+		e.Module, e.Source = origin(f.Figures)
+		all = append(all, explained(e))
 	}
 	for _, id := range gate.Of(r.Mode, r.Gates) {
 		f := r.Gates[id]
@@ -71,6 +76,18 @@ func Result(r result.Result) []Explanation {
 		all = append(all, explained(Explanation{Reason: p.Reason, Here: here, Reproduce: r.Reproduce}))
 	}
 	return all
+}
+
+// origin finds where the operation comes from that figures name. They are a struct, or what JSON made of one.
+func origin(figures any) (module, source string) {
+	var named struct {
+		First struct{ Module, Source string } `json:"first_operation"`
+	}
+	data, err := json.Marshal(figures)
+	if err != nil || json.Unmarshal(data, &named) != nil {
+		return "", "" // figures that name no operation
+	}
+	return named.First.Module, named.First.Source
 }
 
 func explained(e Explanation) Explanation {
@@ -110,6 +127,9 @@ func Write(w io.Writer, r result.Result, all []Explanation) error {
 				b.WriteString("  usually:\n")
 			}
 			paragraph(&b, "    - ", "      ", cause)
+		}
+		if e.Module != "" || e.Source != "" {
+			fmt.Fprintf(&b, "  where: %s\n", strings.TrimSpace(e.Module+" "+e.Source))
 		}
 		if e.Look != "" {
 			paragraph(&b, "  next: ", "        ", e.Look)

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"samebits/bridge/recording"
+	"samebits/parity/result"
+	"samebits/parity/suite/suitetest"
+)
+
+// native is a fault that NATIVE finds, on a GPU.
+func nativeFault() *fakes {
+	f := faulty(suitetest.Faults{Native: suitetest.ULPs(2), NativeTrace: true})
+	f.gpu = true
+	return f
+}
+
+// kept verifies the fake family and gives the file of its result.
+func kept(t *testing.T, f *fakes, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	parity(t, f, append([]string{"verify", "fake", "--output", dir}, args...)...)
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(err, files)
+	}
+	return files[0]
+}
+
+func TestExplain(t *testing.T) {
+	path := kept(t, nativeFault())
+	got := parity(t, &fakes{}, "explain", path)
+	if got.status != 0 || got.fakes.Processes != 0 {
+		t.Errorf("status %d, %s", got.status, got.stderr)
+	}
+	golden(t, "explain-native", got.stdout)
+	got = parity(t, &fakes{}, "explain", path, "--json")
+	var object struct {
+		Verdict      string
+		Explanations []struct{ Gate, Arm, Reason, Saw, Here, Look, Reproduce string }
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &object); err != nil || object.Verdict != "differs" || len(object.Explanations) != 2 ||
+		!strings.HasPrefix(object.Explanations[0].Reproduce, "parity trace fake") {
+		t.Errorf("%v: %s", err, got.stdout)
+	}
+	if got := parity(t, &fakes{}, "explain", "nothing.json"); got.status != 2 {
+		t.Errorf("status %d", got.status)
+	}
+}
+
+func TestDiffResults(t *testing.T) {
+	good, again, bad := kept(t, &fakes{gpu: true}), kept(t, &fakes{gpu: true}), kept(t, nativeFault())
+	if got := parity(t, &fakes{}, "diff", good, again); got.status != 0 || !strings.Contains(got.stdout, "equal:") {
+		t.Errorf("status %d\n%s%s", got.status, got.stdout, got.stderr)
+	}
+	got := parity(t, &fakes{}, "diff", good, bad)
+	if got.status != 1 || !strings.Contains(got.stdout, "* NATIVE ") || !strings.Contains(got.stdout, "* native-eager noise logits") {
+		t.Errorf("status %d\n%s", got.status, got.stdout)
+	}
+	var object struct {
+		Equal bool
+		Rows  []struct{ Section string }
+	}
+	got = parity(t, &fakes{}, "diff", good, bad, "--json")
+	if err := json.Unmarshal([]byte(got.stdout), &object); err != nil || got.status != 1 || object.Equal || len(object.Rows) < 20 {
+		t.Errorf("%v: %s", err, got.stdout)
+	}
+	for _, args := range [][]string{{good}, {good, "recording.pb"}, {good, "other.json"}, {"x.pb", "y.pb"}} {
+		if got := parity(t, &fakes{}, append([]string{"diff"}, args...)...); got.status != 2 {
+			t.Errorf("%v: status %d", args, got.status)
+		}
+	}
+}
+
+func TestDiffRecordings(t *testing.T) {
+	one, other := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "other")
+	for _, dir := range []string{one, other} {
+		if got := parity(t, &fakes{}, "record", "fake", "-o", dir); got.status != 0 {
+			t.Fatal(got.stderr)
+		}
+	}
+	if got := parity(t, &fakes{}, "diff", one, other); got.status != 0 || !strings.Contains(got.stdout, "the same bytes") {
+		t.Errorf("status %d\n%s%s", got.status, got.stdout, got.stderr)
+	}
+	path := filepath.Join(other, "recording.pb")
+	r, _, err := readRecording(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Operations[1].Arguments[2].Int = 3
+	file, err := recording.Encode(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := parity(t, &fakes{}, "diff", filepath.Join(one, "recording.pb"), other)
+	if got.status != 1 || !strings.Contains(got.stdout, "operations[1].arguments[2]") || !strings.Contains(got.stdout, "in head at fake.py:7") {
+		t.Errorf("status %d\n%s", got.status, got.stdout)
+	}
+}
+
+// What verify writes for continuous integration says what its results say, whatever else it prints.
+func TestReportsForCI(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	f := fleet(suitetest.Faults{CrashesOn: "buoy"})
+	got := parity(t, f, "verify", "*", "--junit", at("x.xml"), "--sarif", at("x.sarif"), "--jsonl", at("x.jsonl"), "--json")
+	var suites struct {
+		Tests, Errors int      `xml:",attr"`
+		Names         []string `xml:"testsuite"`
+	}
+	read := func(name string) []byte {
+		data, err := os.ReadFile(at(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	if err := xml.Unmarshal(read("x.xml"), &suites); err != nil || len(suites.Names) != strings.Count(got.stdout, "\n") {
+		t.Errorf("%v\n%s", err, read("x.xml"))
+	}
+	var log struct {
+		Runs []struct{ Results []struct{ RuleID string } }
+	}
+	if err := json.Unmarshal(read("x.sarif"), &log); err != nil || len(log.Runs) != 1 {
+		t.Errorf("%v\n%s", err, read("x.sarif"))
+	}
+	if string(read("x.jsonl")) != got.stdout {
+		t.Errorf("%s\ninstead of\n%s", read("x.jsonl"), got.stdout)
+	}
+	broken := 0
+	for line := range strings.Lines(got.stdout) {
+		var r result.Result
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict == result.Broken {
+			broken++
+		}
+	}
+	if broken != 1 || broken != len(log.Runs[0].Results) {
+		t.Errorf("%d broken cells, %d results of SARIF (status %d)", broken, len(log.Runs[0].Results), got.status)
+	}
+	for _, flag := range []string{"--jsonl", "--junit", "--sarif"} {
+		if got := parity(t, fleet(suitetest.Faults{}), "verify", "a*", flag, at("none/file")); got.status < 2 {
+			t.Errorf("%s: status %d", flag, got.status)
+		}
+	}
+}
+
+func TestFaultsHelp(t *testing.T) {
+	for _, name := range []string{"diff", "explain"} {
+		golden(t, "help-"+name, parity(t, &fakes{}, name, "--help").stdout)
+	}
+}
