@@ -17,3 +17,13 @@ var ResultSchema []byte
 //
 //go:embed bench/schema.json
 var BenchSchema []byte
+
+// CertificateSchema is the JSON schema of what a certificate signs.
+//
+//go:embed certificates/schema.json
+var CertificateSchema []byte
+
+// CertificateKeys is the list of the public keys whose certificates everybody trusts who trusts this program.
+//
+//go:embed certificates/keys/trusted.json
+var CertificateKeys []byte

@@ -1,0 +1,134 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"samebits/bridge/diag"
+	"samebits/goldens"
+)
+
+// Question is what a certificate is held against.
+type Question struct {
+	Now   time.Time
+	Trust Trust
+	Here  *Here // nil: only whether it is sound is asked, not whether it is for this machine
+}
+
+// Certificate is a certificate that somebody trusted signed.
+type Certificate struct {
+	Statement
+	Signers []Trusted
+}
+
+// clocks may differ by so much.
+const skew = 5 * time.Minute
+
+// Check says whether a certificate's file is valid, with all reasons why it is not. What nobody trusted signed is not looked
+// into, and gives no Certificate.
+func Check(data []byte, q Question) (*Certificate, error) {
+	payload, signatures, err := open(data)
+	if err != nil {
+		return nil, err
+	}
+	c := &Certificate{}
+	var ps diag.Problems
+	for id, sig := range signatures {
+		key, known := q.Trust.find(id)
+		switch {
+		case !known:
+			ps.Add(UnknownKey, "signatures", "nobody here trusts the key %s", short(id))
+		case !ed25519.Verify(key.Public, PAE(PayloadType, payload), sig):
+			ps.Add(BadSignature, "signatures", "it is not what the key %s (%s) signed", key.Name, short(id))
+		default:
+			c.Signers = append(c.Signers, key)
+		}
+	}
+	if len(ps) > 0 {
+		return nil, ps
+	}
+	if c.Statement, err = parse(payload); err != nil {
+		return nil, err
+	}
+	for _, key := range c.Signers {
+		if q.Now.After(key.NotAfter) {
+			ps.Add(TrustExpired, "signatures", "the key %s was trusted until %s", key.Name, day(key.NotAfter))
+		}
+	}
+	if q.Now.Add(skew).Before(c.Predicate.Created) {
+		ps.Add(NotYet, "predicate.created", "it was made at %s, which is yet to come", c.Predicate.Created.Format(time.RFC3339))
+	}
+	if q.Now.After(c.Predicate.Expires) {
+		ps.Add(Expired, "predicate.expires", "it was good until %s", day(c.Predicate.Expires))
+	}
+	ps = append(ps, c.contradictions()...)
+	if q.Here != nil {
+		ps = append(ps, q.Here.differences(c.Predicate)...)
+	}
+	return c, ps.Err()
+}
+
+// Peek reads a certificate without asking who signed it: for showing alone.
+func Peek(data []byte) (Statement, error) {
+	payload, _, err := open(data)
+	if err != nil {
+		return Statement{}, err
+	}
+	return parse(payload)
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// parse reads a statement that obeys the schema.
+func parse(payload []byte) (Statement, error) {
+	var s Statement
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(payload))
+	if err != nil {
+		return s, diag.New(Unreadable, "payload", "it is no JSON: %v", err)
+	}
+	if object, ok := document.(map[string]any); ok {
+		for field, want := range map[string]string{"_type": StatementType, "predicateType": PredicateType} {
+			if object[field] != want {
+				return s, diag.New(OtherType, field, "it is %v instead of %s", object[field], want)
+			}
+		}
+	}
+	if err := schema().Validate(document); err != nil {
+		return s, diag.New(AgainstSchema, "payload", "%v", err)
+	}
+	if err := decodeStrictly(payload, "payload", &s); err != nil {
+		return s, err
+	}
+	// Whatever has been read must be all that is there, and spelled alike: names of fields count in capitals, too.
+	if again, err := marshalCanonical(s); err != nil || !bytes.Equal(again, payload) {
+		return s, diag.New(NotCanonical, "payload", "it is not written as certificates are")
+	}
+	return s, nil
+}
+
+// schema is that of statements. It lies in the program, and a test compiles it.
+var schema = sync.OnceValue(func() *jsonschema.Schema {
+	const name = "certificate.json"
+	var document any
+	d := json.NewDecoder(bytes.NewReader(goldens.CertificateSchema))
+	d.UseNumber()
+	err := d.Decode(&document)
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err == nil {
+		err = c.AddResource(name, document)
+	}
+	if err == nil {
+		var s *jsonschema.Schema
+		if s, err = c.Compile(name); err == nil {
+			return s
+		}
+	}
+	panic(fmt.Sprintf("the schema of certificates: %v", err))
+})

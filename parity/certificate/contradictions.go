@@ -1,0 +1,81 @@
+package certificate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"samebits/bridge/arm"
+	"samebits/bridge/diag"
+	"samebits/parity/gate"
+)
+
+// contradictions finds what no verification can have said, whoever signed it: a gate that did not pass, arms that gave other
+// bits, subjects that are not what the predicate says.
+func (s Statement) contradictions() diag.Problems {
+	var ps diag.Problems
+	p := s.Predicate
+	required := gate.Order(p.Cell.Mode)
+	if p.Seam != nil && p.Seam.Rest {
+		required = append(required, gate.Seam)
+	}
+	for _, id := range required {
+		if _, has := p.Gates[id]; !has {
+			ps.Add(GateNotPassed, "predicate.gates."+string(id), "it was not judged")
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Gates)) {
+		f := p.Gates[id]
+		at := "predicate.gates." + string(id)
+		if f.Outcome != gate.Passed {
+			ps.Add(GateNotPassed, at, "it is %s", f.Outcome)
+		}
+		for _, name := range slices.Sorted(maps.Keys(f.Arms)) {
+			if of := f.Arms[name]; of.Outcome != gate.Passed {
+				ps.Add(GateNotPassed, at+".arms."+name, "it is %s", of.Outcome)
+			}
+		}
+	}
+	for _, name := range arms {
+		if !slices.Contains(p.Arms, name) {
+			ps.Add(Contradictory, "predicate.arms", "%s did not run", name)
+			continue
+		}
+		if name == arm.ReferenceEager {
+			continue
+		}
+		if len(p.Digests.Outputs[name]) == 0 || !sameOutputs(p.Digests.Outputs[arm.ReferenceEager], p.Digests.Outputs[name]) {
+			ps.Add(Contradictory, "predicate.digests.outputs."+name, "they are not those of %s", arm.ReferenceEager)
+		}
+		if p.Cell.Mode == gate.Train && (len(p.Digests.Steps[name]) == 0 || !slices.Equal(p.Digests.Steps[arm.ReferenceEager], p.Digests.Steps[name])) {
+			ps.Add(Contradictory, "predicate.digests.steps."+name, "they are not those of %s", arm.ReferenceEager)
+		}
+	}
+	for _, name := range []string{arm.ReferenceGraph, arm.NativeGraph} {
+		if r := p.Replays[name]; r.Captures < 1 || r.Replays < 1 {
+			ps.Add(Contradictory, "predicate.replays."+name, "nothing was captured and replayed")
+		}
+	}
+	if missing := p.Key.missing(); len(missing) > 0 {
+		ps.Add(Contradictory, "predicate.environment_key", "it lacks %s", strings.Join(missing, ", "))
+	}
+	if !maps.Equal(p.Key, KeyOf(p.Environment, p.Digests.Recording)) {
+		ps.Add(Contradictory, "predicate.environment_key", "it is not the environment's")
+	}
+	for i, want := range []struct{ name, sum string }{{RecordingSubject, p.Digests.Recording}, {EngineSubject, p.Key[engineKey]}} {
+		if len(s.Subject) <= i || s.Subject[i].Name != want.name || s.Subject[i].Digest["blake3"] != want.sum {
+			ps.Add(Contradictory, "subject."+want.name, "it is not what the predicate says")
+		}
+	}
+	if want := subject(GoldensSubject, Goldens(p.Digests)); len(s.Subject) != 3 || s.Subject[2].Name != want.Name || !maps.Equal(s.Subject[2].Digest, want.Digest) {
+		ps.Add(Contradictory, "subject.goldens", "it is not the list of the predicate's digests")
+	}
+	if !p.Expires.After(p.Created) {
+		ps.Add(Contradictory, "predicate.expires", "it expires before it is made")
+	}
+	return ps
+}
+
+func sameOutputs(a, b map[string]map[string]string) bool {
+	return maps.EqualFunc(a, b, func(x, y map[string]string) bool { return maps.Equal(x, y) })
+}
