@@ -30,6 +30,9 @@ type dot struct {
 	Text string
 }
 
+// manyRows are more than can be seen at once: the axis is labelled on top, too.
+const manyRows = 25
+
 // ratioTicks are where a logarithmic axis of ratios has its marks.
 var ratioTicks = []float64{0.05, 0.1, 0.2, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 50}
 
@@ -91,13 +94,18 @@ func newDotPlot(r *bench.Report, names []string, title, description string, of r
 	})
 	at := logarithmic(low, high)
 	p := &dotPlot{frame: newFrame(title, description, len(entries), rowHeight), One: round(at(1))}
+	top := float64(margin / 2)
+	if len(entries) > manyRows {
+		p.TopLabels, top = 16, 30
+		p.Bottom, p.Height = p.Bottom+top, p.Height+top
+	}
 	for _, x := range ratioTicks {
 		if x >= low && x <= high {
 			p.Ticks = append(p.Ticks, tick{round(at(x)), fmt.Sprintf("%g", x)})
 		}
 	}
 	for i, e := range entries {
-		row := dotRow{Y: margin/2 + (float64(i)+0.5)*rowHeight, Label: e.cell.Name(), Link: fmt.Sprintf("#cell-%d", e.number+1), Precision: e.cell.Precision}
+		row := dotRow{Y: top + (float64(i)+0.5)*rowHeight, Label: e.cell.Name(), Link: fmt.Sprintf("#cell-%d", e.number+1), Precision: e.cell.Precision}
 		for _, name := range names {
 			if x := of(e.cell, name); x > 0 {
 				row.Dots = append(row.Dots, dot{seriesOf(name), round(at(x)), row.Y, fmt.Sprintf("%s, %s: %.3f", e.cell.Name(), name, x)})

@@ -282,18 +282,27 @@ func TestHostAndEmpty(t *testing.T) {
 	}
 }
 
-// TestSample writes the sample's page where SAMEBITS_PAGE says, to be looked at.
+// TestSample writes the page of the sample, or of the report that SAMEBITS_REPORT names, where SAMEBITS_PAGE says, to be
+// looked at.
 func TestSample(t *testing.T) {
 	path := os.Getenv("SAMEBITS_PAGE")
 	if path == "" {
 		t.Skip("SAMEBITS_PAGE names no file")
+	}
+	r := sample()
+	if report := os.Getenv("SAMEBITS_REPORT"); report != "" {
+		read, err := bench.Read(report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = &read
 	}
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := Write(f, sample()); err != nil {
+	if err := Write(f, r); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -39,6 +39,7 @@ type frame struct {
 	Width, Height, Bottom float64
 	Left, LabelX          float64
 	Ticks                 []tick
+	TopLabels             float64 // where the ticks' labels stand once more; 0: nowhere
 	Title, Description    string
 }
 
