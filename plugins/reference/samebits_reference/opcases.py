@@ -65,7 +65,7 @@ def operator(name: str) -> Any:
     library, _, rest = name.partition("::")
     path, _, overload = rest.partition(".")
     if library == "torchvision":
-        import torchvision  # noqa: F401  # registers its operations
+        import torchvision  # type: ignore[import-untyped]  # noqa: F401  # registers its operations
     return getattr(getattr(getattr(torch.ops, library), path), overload or "default")
 
 
