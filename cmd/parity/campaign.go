@@ -35,6 +35,8 @@ type campaign struct {
 	suites map[string]*suite.Suite // by mode
 	calls  *callLog                // nil: nobody wants to know
 	lines  io.Writer               // of JSON, a result each
+
+	certifier *certifier // signs what is exact; nil: nobody asked
 }
 
 // callLog writes down where the time goes.
@@ -255,13 +257,20 @@ func (c *campaign) verify(ctx context.Context, todo []int) error {
 		cell := c.cells[todo[number]]
 		s := *c.suites[cell.Mode]
 		s.Progress = func(e suite.Event) { progress.Show(number, e) }
+		if c.certifier != nil {
+			s.OnRecording = func(file []byte) { c.certifier.saw(todo[number], file) }
+		}
 		return s.Verify(ctx, cell)
 	}
 	done := func(number int, r result.Result) error {
 		c.advise(&r)
 		return progress.Finished(number, r, func() error {
 			c.results[todo[number]] = &r
-			return errors.Join(ci.Line(c.lines, r), c.app.say(c.flags, r))
+			said := errors.Join(ci.Line(c.lines, r), c.app.say(c.flags, r))
+			if c.certifier == nil || said != nil {
+				return said
+			}
+			return c.certifier.finished(todo[number], r)
 		})
 	}
 	return matrix.Run(ctx, len(todo), c.plan.Jobs, verify, done)

@@ -90,7 +90,7 @@ func seal(payload []byte, key ed25519.PrivateKey) ([]byte, error) {
 	file, err := marshalCanonical(Envelope{
 		Payload:     base64.StdEncoding.EncodeToString(payload),
 		PayloadType: PayloadType,
-		Signatures:  []Signature{{KeyID: KeyID(key.Public().(ed25519.PublicKey)), Sig: base64.StdEncoding.EncodeToString(sig)}},
+		Signatures:  []Signature{{KeyID: KeyID(Public(key)), Sig: base64.StdEncoding.EncodeToString(sig)}},
 	})
 	return append(file, '\n'), err
 }

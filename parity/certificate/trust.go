@@ -275,3 +275,6 @@ func (k Keyring) write(t Trust) error {
 	}
 	return atomicfile.WriteBytes(k.trusted(), data)
 }
+
+// Public is the public half of a private key.
+func Public(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }

@@ -50,6 +50,13 @@ type PythonInfo struct {
 	Version   string            `json:"version"`
 	Packages  map[string]string `json:"packages"`  // version by name; empty text: not installed
 	Libraries []string          `json:"libraries"` // folders of NVIDIA's libraries beside torch
+	Torch     TorchInfo         `json:"torch"`
+}
+
+// TorchInfo is what PyTorch's own files say of its build; empty where there is none.
+type TorchInfo struct {
+	Version  string `json:"version"`  // 2.11.0+cu130
+	Revision string `json:"revision"` // of its sources
 }
 
 // Packages are those that Inspect asks for: what the reference plugin needs, then what some families need.
@@ -57,7 +64,7 @@ var Packages = []string{"torch", "libreyolo", "grpcio", "protobuf", "blake3", "s
 
 // inspect prints PythonInfo for the packages that its arguments name.
 const inspect = `
-import glob, importlib.metadata, importlib.util, json, os, sys
+import glob, importlib.metadata, importlib.util, json, os, re, sys
 
 def version(name):
     try:
@@ -65,14 +72,24 @@ def version(name):
     except importlib.metadata.PackageNotFoundError:
         return ""
 
+def build(folder):
+    try:
+        with open(os.path.join(folder, "version.py"), encoding="utf-8") as file:
+            said = dict(re.findall(r"^(__version__|git_version) = '([^']*)'", file.read(), re.MULTILINE))
+    except OSError:
+        said = {}
+    return {"version": said.get("__version__", ""), "revision": said.get("git_version", "")}
+
 folders = []
+about = {}
 torch = importlib.util.find_spec("torch")
 if torch and torch.origin:
     packages = os.path.dirname(os.path.dirname(torch.origin))
     folders = sorted(glob.glob(os.path.join(packages, "nvidia", "*", "lib")))
     folders.append(os.path.join(packages, "torch", "lib"))
+    about = build(os.path.dirname(torch.origin))
 json.dump({"path": sys.executable, "version": sys.version.split()[0],
-           "packages": {name: version(name) for name in sys.argv[1:]}, "libraries": folders}, sys.stdout)
+           "packages": {name: version(name) for name in sys.argv[1:]}, "libraries": folders, "torch": about}, sys.stdout)
 `
 
 // Inspect asks the interpreter for its version and packages.

@@ -30,6 +30,9 @@ type Suite struct {
 	// Calls is told of every call on an arm, in the order in which they end, also of several at once; it may be nil.
 	Calls func(Call)
 
+	// OnRecording is handed the file of the cell's recording, which no-one may change; it may be nil.
+	OnRecording func(file []byte)
+
 	// Together prepares all arms of a cell at the same time, and measures them at the end, one after the other. It is of
 	// mode predict alone. Otherwise an arm's process starts when the one before has ended, which takes less memory.
 	Together bool
@@ -156,7 +159,7 @@ func (v *verification) record(ctx context.Context, again bool) error {
 	if err := v.recorded.check(); err != nil {
 		return err
 	}
-	v.result.Digests.Recording = v.recorded.Recording.Digest
+	v.noteRecording()
 	v.result.Digests.Weights = digest.Bytes(v.recorded.Weights)
 	if v.result.Digests.Inputs, err = v.recorded.inputDigests(v.probes); err != nil {
 		return err
@@ -171,6 +174,14 @@ func (v *verification) record(ctx context.Context, again bool) error {
 	}
 	v.judge(gate.SameRecording, finding)
 	return nil
+}
+
+// noteRecording names the recording in the result, and shows it to who wants to see it.
+func (v *verification) noteRecording() {
+	v.result.Digests.Recording = v.recorded.Recording.Digest
+	if v.suite.OnRecording != nil {
+		v.suite.OnRecording(v.recorded.File)
+	}
 }
 
 // fillIn puts the family's own size, task and image size into the result.

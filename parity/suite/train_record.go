@@ -226,7 +226,7 @@ func (v *verification) recordTraining(ctx context.Context, again bool) error {
 		return err
 	}
 	v.result.Training = &result.Training{Recipe: tr.recipe, Classes: tr.classes, ShortBatch: tr.short}
-	v.result.Digests.Recording = v.recorded.Recording.Digest
+	v.noteRecording()
 	v.result.Digests.Weights = digest.Bytes(v.recorded.Weights)
 	if v.result.Digests.Inputs, err = v.batchDigests(); err != nil {
 		return err

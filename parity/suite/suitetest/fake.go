@@ -62,6 +62,7 @@ type Starter struct {
 	Alive     int // of them, not yet stopped
 	Most      int // of them, alive at once
 	Device    Device
+	Environment []recording.Setting // that all of them describe, beside their own
 	// OnStart is told the number of each process that starts; it may be nil.
 	OnStart func(process int)
 
@@ -188,8 +189,8 @@ func (a *fakeArm) AllocBank(ctx context.Context, specs []tensor.Spec) (bank arm.
 func (a *fakeArm) at(r arm.Region) []byte { return a.memory[r.Offset : r.Offset+r.Length] }
 
 func (a *fakeArm) Describe(context.Context) (arm.Description, error) {
-	return arm.Description{Plugin: a.kind, Version: "1.0", Devices: []string{"cpu"}, Environment: []recording.Setting{
-		{Key: "cudnn", Value: "9.19"}, {Key: a.kind + "_only", Value: "yes"}, {Key: "side", Value: a.kind}}}, nil
+	return arm.Description{Plugin: a.kind, Version: "1.0", Devices: []string{"cpu"}, Environment: append([]recording.Setting{
+		{Key: "cudnn", Value: "9.19"}, {Key: a.kind + "_only", Value: "yes"}, {Key: "side", Value: a.kind}}, a.starter.Environment...)}, nil
 }
 
 func (a *fakeArm) Build(_ context.Context, r arm.BuildRequest) (arm.BuildReply, error) {

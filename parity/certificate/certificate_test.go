@@ -1,0 +1,427 @@
+package certificate_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"samebits/bridge/diag"
+	"samebits/bridge/digest"
+	"samebits/bridge/recording"
+	"samebits/goldens"
+	"samebits/parity/certificate"
+	"samebits/parity/gate"
+	"samebits/parity/result"
+	"samebits/parity/schedule"
+	"samebits/parity/suite"
+	"samebits/parity/suite/suitetest"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write goldens/FLAGS.md anew")
+
+var (
+	engine = []byte("an engine's program")
+	key    = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
+	made   = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+)
+
+func trust() certificate.Trust {
+	return certificate.Trust{{Name: "alice", Public: certificate.Public(key), NotAfter: made.Add(1000 * time.Hour)}}
+}
+
+// machine is what the fakes say of where they run.
+var machine = map[string]string{"gpu": "NVIDIA H200", "gpu.arch": "sm_90", "gpu.sms": "132", "driver": "580.159.04", "cuda": "13.0",
+	"cublas": "13.1.0", "cublaslt": "13.1.0", "nvrtc": "13.0", "torch": "2.11.0+cu130", "torch_revision": "70d99e998b49"}
+
+// verified is a result of the suite's own with its evidence.
+func verified(t testing.TB, mode, device string, faults suitetest.Faults, declare ...recording.Setting) (result.Result, certificate.Evidence) {
+	t.Helper()
+	starter := &suitetest.Starter{Faults: faults, Environment: declare}
+	for name, value := range machine {
+		starter.Environment = append(starter.Environment, recording.Setting{Key: name, Value: value})
+	}
+	e := certificate.Evidence{Engine: engine}
+	s := &suite.Suite{Start: starter, Timing: suite.DefaultTiming(), EngineBuild: digest.Bytes(engine), OnRecording: func(file []byte) { e.Recording = file }}
+	c := suite.Cell{Family: "fake", Precision: "fp32", Profile: "exact-1", Device: device, Mode: mode, Batch: 1}
+	if mode == gate.Train {
+		c.Batch, c.Training = 4, schedule.Default(6)
+	}
+	return s.Verify(t.Context(), c), e
+}
+
+func granted(t testing.TB, mode string) certificate.Statement {
+	t.Helper()
+	r, e := verified(t, mode, "cuda:0", suitetest.Faults{})
+	s, err := certificate.Grant(r, e, made, certificate.Lifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func signed(t testing.TB, s certificate.Statement) []byte {
+	t.Helper()
+	data, err := s.Sign(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func here(s certificate.Statement) *certificate.Here {
+	return &certificate.Here{Key: maps.Clone(s.Predicate.Key), Profile: "exact-1"}
+}
+
+func question(s certificate.Statement) certificate.Question {
+	return certificate.Question{Now: made.Add(time.Hour), Trust: trust(), Here: here(s)}
+}
+
+// reasons lists the reasons of an error.
+func reasons(t testing.TB, err error) []string {
+	t.Helper()
+	ps, ok := diag.Of(err)
+	if err != nil && !ok {
+		t.Fatalf("not for people: %v", err)
+	}
+	var all []string
+	for _, p := range ps {
+		all = append(all, p.Reason)
+	}
+	return all
+}
+
+// The example of the DSSE specification, protocol.md.
+func TestPAE(t *testing.T) {
+	for _, c := range []struct{ kind, payload, want string }{
+		{"http://example.com/HelloWorld", "hello world", "DSSEv1 29 http://example.com/HelloWorld 11 hello world"},
+		{"", "", "DSSEv1 0  0 "},
+		{"ä", "\x00\xff", "DSSEv1 2 ä 2 \x00\xff"},
+	} {
+		if got := string(certificate.PAE(c.kind, []byte(c.payload))); got != c.want {
+			t.Errorf("%q instead of %q", got, c.want)
+		}
+	}
+}
+
+func TestValid(t *testing.T) {
+	for _, mode := range []string{gate.Predict, gate.Train} {
+		s := granted(t, mode)
+		c, err := certificate.Check(signed(t, s), question(s))
+		if err != nil {
+			t.Fatalf("%s: %v", mode, err)
+		}
+		if c.Predicate.Cell.Family != "fake" || c.Signers[0].Name != "alice" || c.Predicate.Replays["native-graph"].Replays == 0 || len(c.Predicate.Probes) < 2 {
+			t.Errorf("%s: %+v", mode, c.Predicate)
+		}
+		if want := "classify/fake-s-8-b"; !strings.HasPrefix(c.Predicate.File(), want) {
+			t.Errorf("%s: file %s", mode, c.Predicate.File())
+		}
+	}
+}
+
+// Every byte counts, in the envelope as in what it holds.
+func TestEveryByteCounts(t *testing.T) {
+	s := granted(t, gate.Predict)
+	data, q := signed(t, s), question(s)
+	for i := range data {
+		other := bytes.Clone(data)
+		other[i] ^= []byte{1, 0x20, 0x80}[i%3]
+		if _, err := certificate.Check(other, q); err == nil {
+			t.Fatalf("byte %d is %q instead of %q, and nobody minds", i, other[i], data[i])
+		}
+	}
+	for name, other := range map[string][]byte{"empty": nil, "cut": data[:len(data)/2], "longer": append(bytes.Clone(data), '\n'),
+		"spaced": bytes.Replace(data, []byte(`{"`), []byte(`{ "`), 1), "twice": append(bytes.Clone(data), data...)} {
+		if _, err := certificate.Check(other, q); err == nil {
+			t.Errorf("%s: nobody minds", name)
+		}
+	}
+}
+
+func TestReasons(t *testing.T) {
+	s := granted(t, gate.Predict)
+	file := signed(t, s)
+	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{8}, ed25519.SeedSize))
+	envelope := func(change func(*certificate.Envelope)) []byte {
+		var e certificate.Envelope
+		if err := json.Unmarshal(file, &e); err != nil {
+			t.Fatal(err)
+		}
+		change(&e)
+		data, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(data, '\n')
+	}
+	at := func(name, value string) func(*certificate.Question) {
+		return func(q *certificate.Question) { q.Here.Key[name] = value }
+	}
+	for _, c := range []struct {
+		name   string
+		data   []byte
+		change func(*certificate.Question)
+		want   string
+	}{
+		{"unsigned", envelope(func(e *certificate.Envelope) { e.Signatures = []certificate.Signature{} }), nil, certificate.Unsigned},
+		{"another payload type", envelope(func(e *certificate.Envelope) { e.PayloadType = "text/plain" }), nil, certificate.OtherType},
+		{"a result's file", []byte("{\"schema\":1,\"verdict\":\"exact\"}\n"), nil, certificate.Unreadable},
+		{"another payload", envelope(func(e *certificate.Envelope) { e.Payload = base64.StdEncoding.EncodeToString([]byte("{}")) }), nil, certificate.BadSignature},
+		{"another's signature under a trusted name", envelope(func(e *certificate.Envelope) {
+			payload, _ := base64.StdEncoding.DecodeString(e.Payload)
+			e.Signatures[0].Sig = base64.StdEncoding.EncodeToString(ed25519.Sign(other, certificate.PAE(e.PayloadType, payload)))
+		}), nil, certificate.BadSignature},
+		{"a signature without PAE", envelope(func(e *certificate.Envelope) {
+			payload, _ := base64.StdEncoding.DecodeString(e.Payload)
+			e.Signatures[0].Sig = base64.StdEncoding.EncodeToString(ed25519.Sign(key, payload))
+		}), nil, certificate.BadSignature},
+		{"an unknown key", file, func(q *certificate.Question) { q.Trust[0].Public = certificate.Public(other) }, certificate.UnknownKey},
+		{"trust expired", file, func(q *certificate.Question) { q.Trust[0].NotAfter = q.Now.Add(-time.Second) }, certificate.TrustExpired},
+		{"expired", file, func(q *certificate.Question) {
+			q.Now, q.Trust[0].NotAfter = made.Add(2*certificate.Lifetime), made.Add(3*certificate.Lifetime)
+		}, certificate.Expired},
+		{"of tomorrow", file, func(q *certificate.Question) { q.Now = made.Add(-24 * time.Hour) }, certificate.NotYet},
+		{"GPU", file, at("gpu", "NVIDIA H100"), certificate.OtherGPU},
+		{"part of a GPU", file, at("gpu.sms", "66"), certificate.OtherGPU},
+		{"architecture", file, at("gpu.arch", "sm_80"), certificate.OtherGPU},
+		{"driver", file, at("driver", "580.159.05"), certificate.OtherDriver},
+		{"CUDA", file, at("cuda", "13.1"), certificate.OtherCUDA},
+		{"cuDNN", file, at("cudnn", "9.14"), certificate.OtherCUDNN},
+		{"cuBLAS", file, at("cublas", "13.2.0"), certificate.OtherCUBLAS},
+		{"cuBLASLt", file, at("cublaslt", "13.2.0"), certificate.OtherCUBLAS},
+		{"NVRTC", file, at("nvrtc", "13.1"), certificate.OtherNVRTC},
+		{"PyTorch", file, at("torch", "2.11.0+cu126"), certificate.OtherTorch},
+		{"PyTorch's revision", file, at("torch_revision", "0"), certificate.OtherTorch},
+		{"engine", file, at("engine_build", strings.Repeat("0", 64)), certificate.OtherEngine},
+		{"recording", file, at("recording", strings.Repeat("0", 64)), certificate.OtherRecording},
+		{"profile", file, func(q *certificate.Question) { q.Here.Profile = "exact-2" }, certificate.OtherProfile},
+		{"a driver that is not known", file, at("driver", ""), certificate.EnvironmentLess},
+		{"no GPU", file, func(q *certificate.Question) { q.Here.Problem = "no driver" }, certificate.NoGPU},
+		{"no recording at hand", file, at("recording", ""), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			q := question(s)
+			if c.change != nil {
+				c.change(&q)
+			}
+			_, err := certificate.Check(c.data, q)
+			if got := strings.Join(reasons(t, err), " "); got != c.want {
+				t.Errorf("%q instead of %q: %v", got, c.want, err)
+			}
+		})
+	}
+}
+
+// Not even a trusted key makes a certificate of what no verification can have said.
+func TestSignedNonsense(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*certificate.Statement)
+		want  string
+	}{
+		"a gate that failed": {func(s *certificate.Statement) {
+			s.Predicate.Gates[gate.Replay] = gate.Finding{Outcome: gate.Failed, Reason: "X"}
+		}, certificate.AgainstSchema},
+		"a gate that was skipped": {func(s *certificate.Statement) { s.Predicate.Gates[gate.Native] = gate.Skip(gate.NotReached, "") }, certificate.AgainstSchema},
+		"a gate that is missing":  {func(s *certificate.Statement) { delete(s.Predicate.Gates, gate.NotStale) }, certificate.AgainstSchema},
+		"three arms":              {func(s *certificate.Statement) { s.Predicate.Arms = s.Predicate.Arms[:3] }, certificate.AgainstSchema},
+		"other bits": {func(s *certificate.Statement) {
+			s.Predicate.Digests.Outputs["native-graph"]["noise"]["logits"] = strings.Repeat("0", 64)
+		}, certificate.Contradictory},
+		"another engine":       {func(s *certificate.Statement) { s.Predicate.Key["engine_build"] = strings.Repeat("0", 64) }, certificate.Contradictory},
+		"another driver":       {func(s *certificate.Statement) { s.Predicate.Key["driver"] = "1" }, certificate.Contradictory},
+		"no driver":            {func(s *certificate.Statement) { delete(s.Predicate.Key, "driver") }, certificate.AgainstSchema},
+		"another recording":    {func(s *certificate.Statement) { s.Subject[0].Digest["blake3"] = strings.Repeat("0", 64) }, certificate.Contradictory},
+		"other goldens":        {func(s *certificate.Statement) { s.Subject[2].Digest["sha256"] = strings.Repeat("0", 64) }, certificate.Contradictory},
+		"nothing was replayed": {func(s *certificate.Statement) { s.Predicate.Replays["native-graph"] = certificate.Replays{} }, certificate.AgainstSchema},
+		"expired when made":    {func(s *certificate.Statement) { s.Predicate.Expires = made.Add(-time.Hour) }, certificate.Contradictory},
+		"another type":         {func(s *certificate.Statement) { s.PredicateType = "https://slsa.dev/provenance/v1" }, certificate.OtherType},
+		"another mode":         {func(s *certificate.Statement) { s.Predicate.Cell.Mode = gate.Train }, certificate.AgainstSchema},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := granted(t, gate.Predict)
+			q := question(s)
+			c.spoil(&s)
+			_, err := certificate.Check(signed(t, s), q)
+			if got := reasons(t, err); !slices.Contains(got, c.want) {
+				t.Errorf("%v: %v", got, err)
+			}
+		})
+	}
+}
+
+func TestGrantRefuses(t *testing.T) {
+	good, evidence := verified(t, gate.Predict, "cuda:0", suitetest.Faults{})
+	for name, c := range map[string]struct {
+		change func(*result.Result, *certificate.Evidence)
+		want   string
+	}{
+		"another engine's file": {func(_ *result.Result, e *certificate.Evidence) { e.Engine = []byte("another") }, certificate.OtherFile},
+		"another recording":     {func(_ *result.Result, e *certificate.Evidence) { e.Recording = nil }, certificate.OtherFile},
+		"no driver":             {func(r *result.Result, _ *certificate.Evidence) { delete(r.Environment, "driver") }, certificate.Incomplete},
+		"two cuDNNs":            {func(r *result.Result, _ *certificate.Evidence) { r.Environment["native.cudnn"] = "9.14" }, certificate.SidesDiffer},
+		"an edited verdict": {func(r *result.Result, _ *certificate.Evidence) {
+			r.Gates[gate.Replay] = gate.Finding{Outcome: gate.Failed}
+		}, certificate.GateNotPassed},
+	} {
+		r, e := good, evidence
+		r.Environment, r.Gates = maps.Clone(good.Environment), maps.Clone(good.Gates)
+		c.change(&r, &e)
+		_, err := certificate.Grant(r, e, made, certificate.Lifetime)
+		if got := reasons(t, err); !slices.Contains(got, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		device string
+		faults suitetest.Faults
+		want   string
+	}{
+		"on the host": {suite.HostDevice, suitetest.Faults{}, certificate.NotOnGPU},
+		"differs":     {"cuda:0", suitetest.Faults{Native: suitetest.ULPs(1)}, certificate.NotExact},
+		"stale":       {"cuda:0", suitetest.Faults{Stale: true}, certificate.NotExact},
+		"noise":       {"cuda:0", suitetest.Faults{Noise: true}, certificate.NotExact},
+	} {
+		r, e := verified(t, gate.Predict, c.device, c.faults)
+		_, err := certificate.Grant(r, e, made, certificate.Lifetime)
+		if got := reasons(t, err); !slices.Contains(got, c.want) || !slices.Contains(got, certificate.NotExact) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Flags come from certificates alone: nothing that a plugin or a file says of itself makes one true.
+func TestFlags(t *testing.T) {
+	s := granted(t, gate.Predict)
+	file := signed(t, s)
+	cell := s.Predicate.Cell
+	forged, err := s.Sign(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, ed25519.SeedSize)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _ := verified(t, gate.Predict, "cuda:0", suitetest.Faults{Stale: true}, recording.Setting{Key: "SUPPORTS_CUDA_GRAPH", Value: "true"})
+	if r.Verdict == result.Exact || r.Environment["SUPPORTS_CUDA_GRAPH"] != "true" {
+		t.Fatalf("%s %v", r.Verdict, r.Environment)
+	}
+	edited := r
+	edited.Verdict = result.Exact
+	text, err := json.Marshal(edited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		data   []byte
+		change func(*certificate.Question)
+		want   string
+	}{
+		{"a certificate", file, nil, ""},
+		{"an unknown key's", forged, nil, certificate.None},
+		{"cut short", file[:100], nil, certificate.None},
+		{"an edited result", append(text, '\n'), nil, certificate.None},
+		{"of another driver", file, func(q *certificate.Question) { q.Here.Key["driver"] = "1" }, certificate.OtherDriver},
+		{"expired trust", file, func(q *certificate.Question) { q.Trust[0].NotAfter = made }, certificate.TrustExpired},
+	} {
+		q := question(s)
+		if c.change != nil {
+			c.change(&q)
+		}
+		flags, _ := certificate.Flags([]certificate.File{{Path: "x" + certificate.Extension, Data: c.data}}, []certificate.Cell{cell}, q)
+		if len(flags) != 1 || flags[0].Supports != (c.want == "") || flags[0].Reason != c.want {
+			t.Errorf("%s: %+v", c.name, flags)
+		}
+	}
+	var page bytes.Buffer
+	if err := certificate.FlagsPage(&page, []certificate.File{{Data: forged}, {Data: file}}, trust(), made); err != nil {
+		t.Fatal(err)
+	}
+	if got := page.String(); strings.Count(got, "| classify | fake |") != 1 || !strings.Contains(got, "driver 580.159.04") {
+		t.Errorf("%s", got)
+	}
+}
+
+// goldens/FLAGS.md is what goldens/certificates say, and the keys in it are public ones.
+func TestFlagsPage(t *testing.T) {
+	const path = "../../goldens/FLAGS.md"
+	keys, err := certificate.ParseTrust(goldens.CertificateKeys, "goldens/certificates/keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := certificate.ReadFolder("../../goldens/certificates")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		c, err := certificate.Check(f.Data, certificate.Question{Now: time.Now(), Trust: keys})
+		if err != nil {
+			t.Errorf("%s: %v", f.Path, err)
+		} else if !strings.HasSuffix(filepath.ToSlash(f.Path), c.Predicate.File()) {
+			t.Errorf("%s: by what it says its name is %s", f.Path, c.Predicate.File())
+		}
+	}
+	var page bytes.Buffer
+	if err := certificate.FlagsPage(&page, files, keys, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if *rewrite {
+		if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, page.Bytes()) {
+		t.Errorf("%s is not what the certificates say (go test ./parity/certificate -rewrite writes it anew): %v", path, err)
+	}
+}
+
+func TestKeyring(t *testing.T) {
+	ring := certificate.Keyring{Folder: filepath.Join(t.TempDir(), "keys")}
+	if _, err := ring.Private(""); !slices.Contains(reasons(t, err), certificate.KeyMissing) {
+		t.Error(err)
+	}
+	public, err := ring.New("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(ring.Folder, "alice.pem")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	if _, err := ring.New("alice"); !slices.Contains(reasons(t, err), certificate.KeyThere) {
+		t.Error(err)
+	}
+	if _, err := ring.New("../alice"); !slices.Contains(reasons(t, err), certificate.KeyInvalid) {
+		t.Error(err)
+	}
+	private, err := ring.Private("")
+	if err != nil || !certificate.Public(private).Equal(public) {
+		t.Fatal(err)
+	}
+	if err := ring.Add(certificate.Trusted{Name: "alice", Public: public, NotAfter: made}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := ring.Trust(); err != nil || len(all) != 1 || !all[0].NotAfter.Equal(made) {
+		t.Errorf("%v %v", all, err)
+	}
+	if err := ring.Remove("bob"); !slices.Contains(reasons(t, err), certificate.KeyMissing) {
+		t.Error(err)
+	}
+	if err := ring.Remove(certificate.KeyID(public)); err != nil {
+		t.Error(err)
+	}
+	if all, err := ring.Trust(); err != nil || len(all) != 0 {
+		t.Errorf("%v %v", all, err)
+	}
+	if err := os.Chmod(filepath.Join(ring.Folder, "alice.pem"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ring.Private("alice"); !slices.Contains(reasons(t, err), certificate.KeyExposed) {
+		t.Error(err)
+	}
+}
