@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"samebits/bridge/digest"
+	"samebits/bridge/recording"
+	"samebits/parity/certificate"
+	"samebits/parity/launch"
+	"samebits/parity/suite/suitetest"
+)
+
+// certifiable is a backend of fakes whose machine and programs say all that a certificate is bound to.
+type certifiable struct {
+	*fakes
+	program string
+	driver  string
+}
+
+func (f certifiable) Predictor() (string, error) { return f.program, nil }
+
+func (f certifiable) EngineBuild() (string, error) {
+	data, err := os.ReadFile(f.program)
+	return digest.Bytes(data), err
+}
+
+func (f certifiable) settings() []launch.Setting {
+	return []launch.Setting{{Key: "gpu", Value: "NVIDIA H200"}, {Key: "gpu.arch", Value: "sm_90"}, {Key: "gpu.sms", Value: "132"},
+		{Key: "driver", Value: f.driver}, {Key: "cuda", Value: "13.0"}, {Key: "cudnn", Value: "9.19"}, {Key: "cublas", Value: "13.1.0"},
+		{Key: "cublaslt", Value: "13.1.0"}, {Key: "nvrtc", Value: "13.0"}}
+}
+
+func (f certifiable) Inspect(context.Context) (launch.PythonInfo, error) {
+	return launch.PythonInfo{Torch: launch.TorchInfo{Version: "2.11.0+cu130", Revision: "70d9"}}, nil
+}
+
+func (f certifiable) Devices(context.Context) ([]launch.Device, error) {
+	d := launch.Device{Name: "cuda:0", Environment: f.settings()}
+	if !f.gpu {
+		d = launch.Device{Name: "cuda:0", Problem: "libcuda.so.1: no such file"}
+	}
+	return []launch.Device{{Name: "host"}, d}, nil
+}
+
+// machine is a folder to certify in, with keys of its own.
+type machine struct {
+	t       *testing.T
+	folder  string
+	program string
+	driver  string
+	gpu     bool
+	faults  suitetest.Faults
+	declare []recording.Setting
+}
+
+func newMachine(t *testing.T) *machine {
+	m := &machine{t: t, folder: t.TempDir(), driver: "580.159.04", gpu: true}
+	t.Setenv(certificate.FolderVariable, filepath.Join(m.folder, "keys"))
+	t.Setenv(certificatesVariable, filepath.Join(m.folder, "certificates"))
+	m.program = filepath.Join(m.folder, "samebits-predictor")
+	m.engine("an engine")
+	return m
+}
+
+func (m *machine) engine(text string) {
+	m.t.Helper()
+	if err := os.WriteFile(m.program, []byte(text), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// parity runs a command, and wants a status and something said.
+func (m *machine) parity(status int, says string, args ...string) string {
+	m.t.Helper()
+	f := &fakes{Starter: suitetest.Starter{Faults: m.faults}, gpu: m.gpu}
+	c := certifiable{f, m.program, m.driver}
+	for _, s := range c.settings() {
+		f.Environment = append(f.Environment, recording.Setting{Key: s.Key, Value: s.Value})
+	}
+	f.Environment = append(f.Environment, recording.Setting{Key: "torch", Value: "2.11.0+cu130"}, recording.Setting{Key: "torch_revision", Value: "70d9"})
+	f.Environment = append(f.Environment, m.declare...)
+	var out, err strings.Builder
+	a := &app{out: &out, err: &err, backend: func(o launch.Options) backend { return c }}
+	got := a.run(m.t.Context(), args)
+	if got != status || !strings.Contains(out.String()+err.String(), says) {
+		m.t.Errorf("parity %s: status %d instead of %d, or lacks %q\n%s%s", strings.Join(args, " "), got, status, says, out.String(), err.String())
+	}
+	return out.String()
+}
+
+// flags counts the cells that have SUPPORTS_CUDA_GRAPH.
+func (m *machine) flags() int {
+	m.t.Helper()
+	count := 0
+	for line := range strings.Lines(m.parity(0, "", "status", "--json")) {
+		var f certificate.Flag
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			m.t.Fatal(err)
+		}
+		if f.Supports {
+			count++
+		}
+	}
+	return count
+}
+
+func TestCertify(t *testing.T) {
+	m := newMachine(t)
+	m.parity(2, "KEY_MISSING", "certify", "fake")
+	m.parity(0, "trusted here until", "keys", "new", "alice")
+	m.parity(0, "private key here", "keys", "list")
+	m.parity(0, "certified as", "certify", "fake")
+	file := filepath.Join(m.folder, "certificates", "classify", "fake-s-8-b1-predict-fp32.dsse.json")
+	m.parity(0, "signed by alice", "certificate", "verify", file)
+	m.parity(0, "SAME-RECORDING", "certificate", "show", file)
+	if n := m.flags(); n != 1 {
+		t.Errorf("%d flags", n)
+	}
+	m.parity(0, "SUPPORTS_CUDA_GRAPH is true for 1 of", "status")
+	page := filepath.Join(m.folder, "FLAGS.md")
+	m.parity(0, "", "status", "--write-flags", page)
+	if data, err := os.ReadFile(page); err != nil || !strings.Contains(string(data), "| classify | fake | s | 8 | 1 | predict | fp32 |") {
+		t.Errorf("%v %s", err, data)
+	}
+	for _, c := range []struct {
+		want   string
+		change func()
+	}{
+		{"OTHER_DRIVER", func() { m.driver = "580.159.05" }},
+		{"OTHER_ENGINE", func() { m.engine("another engine") }},
+		{"NO_GPU", func() { m.gpu = false }},
+	} {
+		c.change()
+		m.parity(1, c.want, "certificate", "verify", file)
+		if n := m.flags(); n != 0 {
+			t.Errorf("%s: %d flags", c.want, n)
+		}
+		m.driver, m.gpu = "580.159.04", true
+		m.engine("an engine")
+	}
+	m.parity(1, "OTHER_PROFILE", "certificate", "verify", file, "--profile", "exact-2")
+	m.parity(0, "", "keys", "untrust", "alice")
+	m.parity(1, "KEY_UNKNOWN", "certificate", "verify", file)
+	m.parity(0, "", "keys", "trust", filepath.Join(m.folder, "keys", "alice.pub"), "--name", "bob", "--until", "2020-01-01")
+	m.parity(1, "TRUST_EXPIRED", "certificate", "verify", file)
+	if n := m.flags(); n != 0 {
+		t.Errorf("%d flags", n)
+	}
+	m.parity(2, "no such file", "certificate", "verify", file+"x")
+}
+
+// Nothing but a verification of this process makes a certificate, and nothing but a certificate a flag.
+func TestNothingElseSetsTheFlag(t *testing.T) {
+	m := newMachine(t)
+	m.parity(0, "", "keys", "new", "alice")
+	m.declare = []recording.Setting{{Key: "SUPPORTS_CUDA_GRAPH", Value: "true"}, {Key: "verdict", Value: "exact"}, {Key: "engine_build", Value: strings.Repeat("0", 64)}}
+	m.faults = suitetest.Faults{Stale: true}
+	results := filepath.Join(m.folder, "results")
+	m.parity(1, "VERDICT_NOT_EXACT", "certify", "fake", "--results", results)
+	m.faults = suitetest.Faults{}
+	m.parity(2, "NOT_ON_GPU", "certify", "fake", "--device", "host")
+
+	kept := filepath.Join(results, "classify-fake-s-8-b1-predict-fp32-cuda.json")
+	data, err := os.ReadFile(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.NewReplacer(`"differs"`, `"exact"`, `"failed"`, `"passed"`).Replace(string(data))
+	place := filepath.Join(m.folder, "certificates", "classify", "fake-s-8-b1-predict-fp32.dsse.json")
+	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{kept, place} {
+		if err := os.WriteFile(path, []byte(edited), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.parity(2, "RESULT_IS_NO_PROOF", "certify", kept)
+	m.parity(1, "not valid", "certificate", "verify", place)
+	if n := m.flags(); n != 0 {
+		t.Errorf("%d flags", n)
+	}
+
+	// A certificate of somebody whom nobody here trusts.
+	if err := os.Remove(place); err != nil {
+		t.Fatal(err)
+	}
+	m.parity(0, "certified as", "certify", "fake")
+	m.parity(0, "", "keys", "untrust", "alice")
+	if n := m.flags(); n != 0 {
+		t.Errorf("%d flags", n)
+	}
+	m.parity(2, "unknown flag", "status", "--supports-cuda-graph")
+}
