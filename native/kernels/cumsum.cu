@@ -1,8 +1,8 @@
 // cumsum.cu: running sums in PyTorch 2.11's order of additions (ATen/native/cuda/ScanUtils.cuh), every sum rounded to
 // the element's type. Input and output are row-major and may be the same.
 //   inner   along the last dimension: chunks of 2 * blockDim.x elements by Sklansky's tree; the total of the chunk
-//   before is
-//           added to the first element. The first chunk's is +0, so -0 becomes +0.
+//           before is added to the first element. The first chunk's is +0, so -0 becomes +0.
+//   warp    the same where chunks have 32 elements
 //   outer   along another: one addition after the other, from +0.
 //   vector  a tensor that is one line: CUB's DeviceScan, one tile; see below.
 #include "prelude.cuh"
@@ -40,6 +40,24 @@ template <class T> __device__ __forceinline__ T lane_up(T v, int delta) {
 #endif
 }
 
+// lane_at gives what a lane has.
+template <class T> __device__ __forceinline__ T lane_at(T v, int lane) {
+#ifdef CUDA_HOST
+  return __shfl_sync(FULL, v, lane);
+#else
+  if constexpr (sizeof(T) == 2) {
+    union {
+      T t;
+      uint16_t bits;
+    } u;
+    u.t = v;
+    u.bits = (uint16_t)__shfl_sync(FULL, (uint32_t)u.bits, lane);
+    return u.t;
+  } else
+    return shfl(v, lane);
+#endif
+}
+
 template <class T> __device__ __forceinline__ void scan_inner(T* y, const T* x, uint32_t rows, uint32_t size) {
   DYN_SHARED(T, memory);
   const sum<T> add;
@@ -61,7 +79,7 @@ template <class T> __device__ __forceinline__ void scan_inner(T* y, const T* x, 
       __syncthreads();
       for (uint32_t s = 1; s <= width; s *= 2) {
         if (there) {
-          uint32_t middle = t / s * (2 * s) + s, at = middle + t % s;
+          uint32_t below = t & (s - 1), middle = 2 * (t - below) + s, at = middle + below;  // t / s, without dividing
           v[at] = add(v[at], v[middle - 1]);
         }
         __syncthreads();
@@ -76,13 +94,47 @@ template <class T> __device__ __forceinline__ void scan_inner(T* y, const T* x, 
   }
 }
 
+// scan_warp is scan_inner where blockDim.x is 16, which is what many long lines get: a chunk is what a warp's lanes have,
+// and the tree goes by shuffles, without shared memory and barriers. Loads of several chunks are in flight.
+template <class T> __device__ __forceinline__ void scan_warp(T* y, const T* x, uint32_t rows, uint32_t size) {
+  const sum<T> add;
+  constexpr int ahead = 4;
+  uint32_t lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  for (int64_t row = (int64_t)blockIdx.x * warps + threadIdx.x / 32; row < rows; row += (int64_t)gridDim.x * warps) {
+    const T* from = x + row * size;
+    T* to = y + row * size;
+    T total = zero<T>();
+    for (uint32_t start = 0; start < size; start += 32 * ahead) {
+      T v[ahead];
+#pragma unroll
+      for (int k = 0; k < ahead; k++) {
+        uint32_t at = start + 32 * k + lane;
+        v[k] = at < size ? from[at] : zero<T>();
+      }
+#pragma unroll
+      for (int k = 0; k < ahead; k++) {
+        if (lane == 0) v[k] = add(v[k], total);
+#pragma unroll
+        for (uint32_t s = 1; s <= 16; s *= 2) {
+          T left = lane_at(v[k], (int)((lane & ~(s - 1)) - 1) & 31);
+          if (lane & s) v[k] = add(v[k], left);
+        }
+        total = lane_at(v[k], 31);
+        uint32_t at = start + 32 * k + lane;
+        if (at < size) to[at] = v[k];
+      }
+    }
+  }
+}
+
 // Each thread has a line; lines of one outer index lie next to each other. Loads of several elements are in flight.
 template <class T>
 __device__ __forceinline__ void scan_outer(T* y, const T* x, uint32_t outer, uint32_t inner, uint32_t size) {
   const sum<T> add;
-  constexpr int ahead = 8;
+  constexpr int ahead = 16;
   GRID_STRIDE(i, (int64_t)outer * inner) {
-    int64_t at = i / inner * inner * size + i % inner;
+    uint32_t line = (uint32_t)i / inner;
+    int64_t at = (int64_t)line * inner * size + ((uint32_t)i - line * inner);
     T total = zero<T>();
     uint32_t k = 0;
     for (; k + ahead <= size; k += ahead, at += (int64_t)ahead * inner) {
@@ -146,6 +198,9 @@ template <int items, class T> __device__ __forceinline__ void scan_vector(T* y, 
 #define ENTRY(T, suffix, items)                                                                    \
   KERNEL_BOUNDS(cumsum_inner_##suffix, 512, T* y, const T* x, uint32_t rows, uint32_t size) {      \
     scan_inner<T>(y, x, rows, size);                                                               \
+  }                                                                                                \
+  KERNEL_BOUNDS(cumsum_warp_##suffix, 128, T* y, const T* x, uint32_t rows, uint32_t size) {       \
+    scan_warp<T>(y, x, rows, size);                                                                \
   }                                                                                                \
   KERNEL(cumsum_outer_##suffix, T* y, const T* x, uint32_t outer, uint32_t inner, uint32_t size) { \
     scan_outer<T>(y, x, outer, inner, size);                                                       \

@@ -59,6 +59,9 @@ func lowerCumsum(b *Builder, op *recording.Operation) error {
 // scanThreads is PyTorch's block for scans along the last dimension.
 const scanThreads = 512
 
+// scanOuterThreads is a block of scans along another dimension.
+const scanOuterThreads = 64
+
 // scanLaunch chooses the kernel, as scan_dim in PyTorch's ScanUtils.cuh does, and its geometry, which for a scan along the
 // last dimension enters the order of additions.
 func scanLaunch(op *recording.Operation, y *recording.Value, dim int) (*device.Kernel, error) {
@@ -78,6 +81,11 @@ func scanLaunch(op *recording.Operation, y *recording.Value, dim int) (*device.K
 	case dim == len(y.Sizes)-1:
 		lines := y.Numel() / size
 		width := scanWidth(uint32(lines), uint32(size))
+		if width == 16 { // a warp a line
+			k.Entry, k.Grid, k.Block = "cumsum_warp_", blocks(32*lines), [3]uint32{threads, 1, 1}
+			k.Args = []any{uint32(lines), uint32(size)}
+			break
+		}
 		k.Entry, k.Block = "cumsum_inner_", [3]uint32{width, scanThreads / width, 1}
 		k.Grid = [3]uint32{uint32(min(ceilDiv(lines, int64(k.Block[1])), math.MaxInt32)), 1, 1}
 		k.Shared = uint32(2 * scanThreads * y.DType.Size())
@@ -85,7 +93,8 @@ func scanLaunch(op *recording.Operation, y *recording.Value, dim int) (*device.K
 	default:
 		inner := tensor.Numel(y.Sizes[dim+1:])
 		outer := tensor.Numel(y.Sizes[:dim])
-		k.Entry, k.Grid, k.Block = "cumsum_outer_", blocks(outer*inner), [3]uint32{threads, 1, 1}
+		k.Entry, k.Block = "cumsum_outer_", [3]uint32{scanOuterThreads, 1, 1} // few lines spread over the multiprocessors
+		k.Grid = [3]uint32{uint32(min(ceilDiv(outer*inner, scanOuterThreads), math.MaxInt32)), 1, 1}
 		k.Args = []any{uint32(outer), uint32(inner), uint32(size)}
 	}
 	k.Entry += suffix

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	"samebits/bridge/tensor"
 	"samebits/native/device"
@@ -88,7 +89,32 @@ func (c *convolution) emitDepthwise(b *Builder) error {
 		}
 		args = append(args, int32(n))
 	}
-	b.Emit(&device.Kernel{File: "conv_depthwise2d", Entry: fmt.Sprintf("conv_depthwise2d_k%d_%s", filter, suffix),
-		Grid: [3]uint32{uint32(ceilDiv(count, 256)), 1, 1}, Block: [3]uint32{256, 1, 1}, Args: args})
+	form, block, each := "", int64(256), int64(1)
+	if rows := c.depthwiseRows(filter, count); rows > 0 {
+		form, block, each = fmt.Sprintf("same%d_", rows), 128, 4*rows
+	}
+	b.Emit(&device.Kernel{File: "conv_depthwise2d", Entry: fmt.Sprintf("conv_depthwise2d_k%d_%s%s", filter, form, suffix),
+		Grid: [3]uint32{uint32(ceilDiv(count, each*block)), 1, 1}, Block: [3]uint32{uint32(block), 1, 1}, Args: args})
 	return nil
+}
+
+// manyOutputs still occupy every multiprocessor where each thread computes 16 of them.
+var manyOutputs int64 = 1 << 21
+
+// depthwiseRows is how many rows of 4 outputs a thread computes where the kernel has a form for it, else 0: one, unless
+// so many outputs leave enough threads for every multiprocessor with four.
+func (c *convolution) depthwiseRows(filter, count int64) int64 {
+	around := filter / 2
+	if filter == 0 || c.x.Sizes[3]%4 != 0 || !slices.Equal(c.x.Sizes[2:], c.y.Sizes[2:]) {
+		return 0
+	}
+	for i := range 2 {
+		if c.stride[i] != 1 || c.dilation[i] != 1 || c.padding[i] != around {
+			return 0
+		}
+	}
+	if count < manyOutputs {
+		return 1
+	}
+	return 4
 }

@@ -9,13 +9,25 @@ import (
 )
 
 // The bits of the native kernel: one chain of fused multiply-adds from the bias, rows of the filter first.
-func TestDepthwise(t *testing.T) {
+func TestDepthwise(t *testing.T) { testDepthwise(t) }
+
+// The same where each thread computes four rows, as with very many outputs.
+func TestDepthwiseOfMany(t *testing.T) {
+	defer func(many int64) { manyOutputs = many }(manyOutputs)
+	manyOutputs = 0
+	testDepthwise(t)
+}
+
+func testDepthwise(t *testing.T) {
 	tests := []conv{
 		{name: "3x3", x: []int64{2, 4, 7, 6}, w: []int64{4, 1, 3, 3}, stride: one, padding: one, dilation: one, groups: 4},
 		{name: "5x5 with a bias", x: []int64{1, 6, 9, 9}, w: []int64{6, 1, 5, 5}, stride: []int64{2, 2}, padding: []int64{2, 2}, dilation: one, groups: 6, bias: true},
 		{name: "two filters a channel", x: []int64{1, 3, 6, 6}, w: []int64{6, 1, 3, 3}, stride: one, padding: one, dilation: one, groups: 3, bias: true},
 		{name: "7x3, dilated", x: []int64{1, 2, 15, 9}, w: []int64{2, 1, 7, 3}, stride: one, padding: []int64{3, 2}, dilation: []int64{1, 2}, groups: 2},
 		{name: "1x1", x: []int64{1, 5, 4, 4}, w: []int64{5, 1, 1, 1}, stride: one, padding: none, dilation: one, groups: 5, bias: true},
+		{name: "3x3 in packs", x: []int64{2, 3, 7, 12}, w: []int64{6, 1, 3, 3}, stride: one, padding: one, dilation: one, groups: 3, bias: true},
+		{name: "3x3 of one pack", x: []int64{1, 2, 3, 4}, w: []int64{2, 1, 3, 3}, stride: one, padding: one, dilation: one, groups: 2},
+		{name: "5x5 in packs", x: []int64{1, 4, 9, 8}, w: []int64{4, 1, 5, 5}, stride: one, padding: []int64{2, 2}, dilation: one, groups: 4},
 		{name: "an input with gaps", x: []int64{2, 4, 5, 5}, xStrides: []int64{200, 25, 5, 1}, w: []int64{4, 1, 3, 3}, stride: one, padding: one, dilation: one, groups: 4},
 	}
 	for _, c := range tests {

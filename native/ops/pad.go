@@ -66,6 +66,23 @@ func (p *padding) emit(b *Builder, op *recording.Operation, file string, more ..
 		before, sizes = append(before, int32(start)), append(sizes, uint32(size))
 	}
 	args = append(append(args, before...), sizes...)
-	b.launch(file, bitsEntry(file, p.to.DType), s.items(p.to.DType), append(args, more...))
+	entry, items := file, s.items(p.to.DType)
+	runs := len(original) == 0 || original[0] < 0
+	if s.run(0) && s.sizes[0] >= 4 && small(s.sizes[0]) && (!runs || items == s.numel()) {
+		entry, items = file+"_flat", ceilDiv(s.numel(), min(4, 16/p.to.DType.Size()))
+	}
+	b.launch(file, bitsEntry(entry, p.to.DType), items, append(args, more...))
 	return nil
+}
+
+// run reports whether an operand is one run of elements without gaps, in the order of the space.
+func (s *space) run(operand int) bool {
+	step := int64(1)
+	for d, size := range s.sizes {
+		if size != 1 && s.strides[operand][d] != step {
+			return false
+		}
+		step *= size
+	}
+	return true
 }
