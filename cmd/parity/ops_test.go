@@ -219,7 +219,10 @@ func (p *faultyPlugin) Describe(context.Context) (serve.Description, error) {
 func (p *faultyPlugin) Load(_ context.Context, memory *serve.Memory, r serve.LoadRequest) (serve.LoadReply, error) {
 	file, err := memory.Bytes(r.Recording)
 	if err == nil {
-		err = p.engine.Load(file)
+		var weights []byte
+		if weights, err = memory.Bytes(r.Weights); err == nil {
+			err = p.engine.Load(file, weights)
+		}
 	}
 	if err != nil {
 		return serve.LoadReply{}, err

@@ -28,13 +28,8 @@ func (o *Operation) classify() {
 		o.bytes += s.Bytes
 	}
 	onInput := func(v int) bool { return r.Storages[r.Values[v].Storage].Role == recording.Input }
-	name := base(op.Name)
-	inPlace := strings.HasSuffix(name, "_") && !slices.Contains(inPlaceViews, name)
-	if inPlace && len(op.Arguments) > 0 {
-		o.Written = recording.Values(op.Arguments[:1], nil)
-	}
-	o.Written = append(o.Written, alsoWritten(op)...)
-	undefined := undefinedResults(op)
+	o.Written = Writes(op)
+	undefined := Undefined(op)
 	unread, elements, views := 0, 0, 0
 	results := recording.Values(op.Results, nil)
 	for number, v := range results {
@@ -54,7 +49,7 @@ func (o *Operation) classify() {
 	switch {
 	case len(r.Slots) > 0:
 		o.Class = Slotted
-	case slices.Contains(uninitialised, name):
+	case Creates(op):
 		o.Class = Creation
 	case elements == 0:
 		o.Class = Empty
@@ -68,6 +63,19 @@ func (o *Operation) classify() {
 		o.Class = Empty
 	}
 }
+
+// Writes gives the values that an operation writes in place.
+func Writes(op *recording.Operation) []int {
+	var written []int
+	name := base(op.Name)
+	if strings.HasSuffix(name, "_") && !slices.Contains(inPlaceViews, name) && len(op.Arguments) > 0 {
+		written = recording.Values(op.Arguments[:1], nil)
+	}
+	return append(written, alsoWritten(op)...)
+}
+
+// Creates reports whether an operation makes memory without content.
+func Creates(op *recording.Operation) bool { return slices.Contains(uninitialised, base(op.Name)) }
 
 // alsoWritten gives the values that an operation writes though its schema does not say so: batch norm's running statistics.
 func alsoWritten(op *recording.Operation) []int {
@@ -84,8 +92,8 @@ func alsoWritten(op *recording.Operation) []int {
 	return written
 }
 
-// undefinedResults gives the results that hold no defined bits: nobody may compare them.
-func undefinedResults(op *recording.Operation) []int {
+// Undefined gives the results, by their number in the flat list, that hold no defined bits: nobody may compare them.
+func Undefined(op *recording.Operation) []int {
 	training, ok := op.Arg("training")
 	switch {
 	case !ok:

@@ -10,6 +10,7 @@ import (
 	"samebits/bridge/diag"
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
+	"samebits/bridge/tensor/safetensors"
 )
 
 // Fault is what an engine does wrong. The zero Fault is nothing.
@@ -22,6 +23,7 @@ type Fault struct {
 	Lists     bool                     // of the operations that Load refuses, each name is listed once
 	Fails     map[string]error         // by operation: the step that has it fails
 	Every     func(x float64) float64  // what becomes of every result
+	After     string                   // the fault is there only if this operation runs right before
 	Steps     func(step int) (add int) // ULPs that every first element gets in a step
 }
 
@@ -30,12 +32,14 @@ type Engine struct {
 	Fault  Fault
 	Double bool // as if every float were a float64
 
-	r     *recording.Recording
-	steps int
+	r       *recording.Recording
+	weights *safetensors.File
+	steps   int
+	before  string // the operation that ran last
 }
 
-// Load takes a recording.
-func (e *Engine) Load(file []byte) error {
+// Load takes a recording with its weights, a safetensors file.
+func (e *Engine) Load(file, weights []byte) error {
 	r, err := recording.Decode(file)
 	if err != nil {
 		return err
@@ -54,6 +58,9 @@ func (e *Engine) Load(file []byte) error {
 		}
 	}
 	e.r = r
+	if e.weights, err = safetensors.Decode(weights); err != nil {
+		return err
+	}
 	return problems.Err()
 }
 
@@ -77,11 +84,24 @@ func (e *Engine) specs(named []recording.Named, double bool) []tensor.Spec {
 }
 
 // Step runs a step. Storages hold float32, or float64 for an engine of double precision.
-func (e *Engine) Step(inputs, outputs [][]byte) error {
+func (e *Engine) Step(inputs, outputs [][]byte) error { return e.run(inputs, outputs, nil) }
+
+// Trace runs a step and tells of the first result of each operation, in single precision.
+func (e *Engine) Trace(inputs [][]byte, tell func(operation int, spec tensor.Spec, data []byte)) error {
+	return e.run(inputs, nil, tell)
+}
+
+func (e *Engine) run(inputs, outputs [][]byte, tell func(int, tensor.Spec, []byte)) error {
 	e.steps++
+	e.before = ""
 	storages := make([][]float64, len(e.r.Storages))
 	for i, s := range e.r.Storages {
 		storages[i] = make([]float64, s.Bytes/s.DType.Size())
+		if w, has := e.weights.Get(s.Name); has && s.Role.Weight() {
+			for j := range storages[i] {
+				storages[i][j] = float64(math.Float32frombits(binary.LittleEndian.Uint32(w.Data[4*j:])))
+			}
+		}
 	}
 	for i, n := range e.r.Inputs {
 		v := &e.r.Values[n.Value]
@@ -97,6 +117,17 @@ func (e *Engine) Step(inputs, outputs [][]byte) error {
 		call := &call{e, op, storages}
 		operations[op.Name](call)
 		e.spoil(call)
+		if tell != nil {
+			v := &e.r.Values[recording.Values(op.Results, nil)[0]]
+			var data []byte
+			each(v, func(_, at int64) {
+				data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(storages[v.Storage][at])))
+			})
+			tell(i, tensor.Spec{DType: v.DType, Sizes: v.Sizes}, data)
+		}
+	}
+	if outputs == nil {
+		return nil
 	}
 	for i, n := range e.r.Outputs {
 		v := &e.r.Values[n.Value]
@@ -114,6 +145,10 @@ func (e *Engine) Step(inputs, outputs [][]byte) error {
 
 func (e *Engine) spoil(c *call) {
 	f := &e.Fault
+	before := e.before
+	if e.before = c.op.Name; f.After != "" && before != f.After {
+		return
+	}
 	v := &e.r.Values[recording.Values(c.op.Results, nil)[0]]
 	memory := c.storages[v.Storage]
 	each(v, func(logical, at int64) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"samebits/bridge/arm"
+	"samebits/bridge/digest"
 	"samebits/bridge/host"
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
@@ -69,9 +70,19 @@ func (a *fakeArm) Describe(context.Context) (arm.Description, error) {
 	return arm.Description{Plugin: a.kind, Environment: []recording.Setting{{Key: "torch", Value: "2.11"}, {Key: "side", Value: a.kind}}}, nil
 }
 
+// most is how much memory a process has.
+const most = 16 << 20
+
 func (a *fakeArm) Alloc(_ context.Context, n int64) (arm.Region, []byte, error) {
-	a.memory = make([]byte, n)
-	return arm.Region{Length: n}, a.memory, nil
+	at := (len(a.memory) + arm.Alignment - 1) / arm.Alignment * arm.Alignment
+	if cap(a.memory) == 0 {
+		a.memory = make([]byte, 0, most) // never moves
+	}
+	if at+int(n) > most {
+		return arm.Region{}, nil, errors.New("the fake's memory is full")
+	}
+	a.memory = a.memory[:at+int(n)]
+	return arm.Region{Offset: int64(at), Length: n}, a.memory[at : at+int(n)], nil
 }
 
 func (a *fakeArm) at(r arm.Region) []byte { return a.memory[r.Offset : r.Offset+r.Length] }
@@ -84,7 +95,7 @@ func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, err
 	if a.engine.Double {
 		a.engine.Fault = a.starter.Doubles
 	}
-	if err := a.engine.Load(a.at(r.Recording)); err != nil {
+	if err := a.engine.Load(a.at(r.Recording), a.at(r.Weights)); err != nil {
 		return arm.LoadReply{}, err
 	}
 	if a.kind == "native" {
@@ -122,6 +133,22 @@ func (a *fakeArm) Step(context.Context, int, int) error {
 		a.dead = err
 	}
 	return err
+}
+
+// Trace runs a step and digests what each operation gives first.
+func (a *fakeArm) Trace(_ context.Context, r arm.TraceRequest) (arm.TraceReply, error) {
+	var inputs [][]byte
+	for _, placed := range a.banks.Inputs[r.InputBank] {
+		inputs = append(inputs, a.at(placed.Region))
+	}
+	var reply arm.TraceReply
+	err := a.engine.Trace(inputs, func(operation int, spec tensor.Spec, data []byte) {
+		reply.Operations = append(reply.Operations, arm.OperationTrace{Operation: operation, Digests: []string{digest.Tensor(spec, data)}})
+		if r.Want != nil && r.Want.Operation == operation {
+			copy(a.at(r.Want.Region), data)
+		}
+	})
+	return reply, err
 }
 
 func (a *fakeArm) Stop() {
