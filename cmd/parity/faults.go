@@ -18,7 +18,7 @@ import (
 
 // faultCommands look for the fault behind a verdict: docs/faults.md.
 func (a *app) faultCommands() []*cobra.Command {
-	return []*cobra.Command{a.diff(), a.explain()}
+	return []*cobra.Command{a.diff(), a.explain(), a.bisect(), a.reduce()}
 }
 
 func (a *app) diff() *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"samebits/bridge/recording"
+	"samebits/parity/launch"
+	"samebits/parity/ops/opstest"
 	"samebits/parity/result"
 	"samebits/parity/suite/suitetest"
 )
@@ -156,7 +159,66 @@ func TestReportsForCI(t *testing.T) {
 }
 
 func TestFaultsHelp(t *testing.T) {
-	for _, name := range []string{"diff", "explain"} {
+	for _, name := range []string{"diff", "explain", "bisect", "reduce"} {
 		golden(t, "help-"+name, parity(t, &fakes{}, name, "--help").stdout)
+	}
+}
+
+// planted runs a command on engines one of which is wrong.
+func planted(t *testing.T, faults opstest.Fault, args ...string) call {
+	t.Helper()
+	engines := &opstest.Starter{Faults: faults}
+	f := &opsFakes{&fakes{gpu: true}, engines}
+	var out, err bytes.Buffer
+	a := &app{out: &out, err: &err, backend: func(launch.Options) backend { return f }}
+	status := a.run(t.Context(), args)
+	if f.Alive+engines.Alive != 0 {
+		t.Errorf("%d processes were left behind", f.Alive+engines.Alive)
+	}
+	return call{out.String(), err.String(), status, f.fakes}
+}
+
+func TestBisectAndReduce(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	wrong := opstest.Fault{Operation: "aten::mul.Tensor", Element: 7, Change: flipped}
+	for name, got := range map[string]call{
+		"bisect": planted(t, wrong, "bisect", "fake", "-o", "fault"),
+		"reduce": planted(t, wrong, "reduce", "fake", "-o", "smallest"),
+	} {
+		if got.status != 1 {
+			t.Errorf("%s: status %d: %s", name, got.status, got.stderr)
+		}
+		wd, _ := os.Getwd() // it was just changed
+		t.Chdir(here)
+		golden(t, name, got.stdout)
+		t.Chdir(wd)
+	}
+	for _, file := range []string{"recording.pb", "recording.txt", "inputs.safetensors", "reference.safetensors", "native.safetensors", "run.py", "report.json"} {
+		for _, dir := range []string{"fault", "smallest"} {
+			if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	// What was kept shows the fault again; a right engine has none.
+	if got := planted(t, wrong, "bisect", "smallest", "-o", "again", "--json"); got.status != 1 || !strings.Contains(got.stdout, `"alone": true`) {
+		t.Errorf("status %d\n%s%s", got.status, got.stdout, got.stderr)
+	}
+	if got := planted(t, wrong, "reduce", "fault", "-o", "again", "--json"); got.status != 1 || !strings.Contains(got.stdout, `"operations": [`) {
+		t.Errorf("status %d\n%s%s", got.status, got.stdout, got.stderr)
+	}
+	for _, command := range []string{"bisect", "reduce"} {
+		if got := planted(t, opstest.Fault{}, command, "fake", "-o", "none"); got.status != 0 || isFolder("none") {
+			t.Errorf("%s: status %d\n%s%s", command, got.status, got.stdout, got.stderr)
+		}
+		for _, args := range [][]string{{"fake"}, {"no/folder", "-o", "x"}, {"fake", "--precision", "fp32,bf16", "-o", "x"}} {
+			if got := planted(t, opstest.Fault{}, append([]string{command}, args...)...); got.status != 2 {
+				t.Errorf("%s %v: status %d", command, args, got.status)
+			}
+		}
 	}
 }
