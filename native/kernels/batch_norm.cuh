@@ -23,12 +23,10 @@ __device__ __forceinline__ channel channel_of(uint32_t c, const float* mean, con
 template <int N, class T, class F>
 __device__ __forceinline__ void each_of_plane(T* y, const T* x, uint32_t inner, F f) {
   int64_t plane = (int64_t)blockIdx.x * inner;
-  const pack<T, N>* from = (const pack<T, N>*)(x + plane);
-  pack<T, N>* to = (pack<T, N>*)(y + plane);
   for (uint32_t i = blockIdx.y * blockDim.x + threadIdx.x; i < inner / N; i += gridDim.y * blockDim.x) {
-    pack<T, N> v = from[i];
+    pack<T, N> v = read<N>(x + plane + (int64_t)i * N);
 #pragma unroll
-    for (int j = 0; j < N; j++) st(&v.at[j], f(ld(&v.at[j])));
-    to[i] = v;
+    for (int j = 0; j < N; j++) v.at[j] = f(v.at[j]);
+    write<N>(y + plane + (int64_t)i * N, v);
   }
 }

@@ -1,6 +1,5 @@
-// cudnn_bn.cu: what cuDNN 9.19's bn_fw_inf_1C11_kernel_NCHW<T, float, true, 1> computes, in arithmetic of our own. The
-// CUDA device calls cuDNN; these kernels are the host's formula, and what a fused kernel may take the place of cuDNN
-// with. Read from the SASS for sm_90: rsqrt(variance + eps) is MUFU.RSQ with the usual scaling of denormals (CUDA's
+// cudnn_bn.cu: what cuDNN 9.19's bn_fw_inf_1C11_kernel_NCHW<T, float, true, 1> computes, in arithmetic of our own:
+// cuDNN's has one block for a channel. Read from the SASS for sm_90: rsqrt(variance + eps) is MUFU.RSQ with the usual scaling of denormals (CUDA's
 // rsqrtf), then FADD x - mean, FMUL scale *, FFMA invstd * + bias, and last FFMA alpha * + 0 with alpha 1: that one
 // turns -0 to +0.
 #include "prelude.cuh"
@@ -15,7 +14,7 @@ KERNEL(bn_invstd_f32, int64_t n, float* invstd, const float* variance, float eps
   KERNEL_BOUNDS(entry, 256, T* y, const T* x, const float* scale, const float* bias, const float* mean, \
                 const float* invstd, uint32_t channels, uint32_t inner) {                               \
     channel c = channel_of(blockIdx.x % channels, mean, invstd, scale, 1, bias, 1);                     \
-    each_of_plane<N>(y, x, inner, [&](float v) { return normalise(v, c) + 0.0f; });                     \
+    each_of_plane<N>(y, x, inner, [&](T v) { return cast_to<T>::from(normalise(up(v), c) + 0.0f); });   \
   }
 INFERENCE(bn_inference_f32, 1, float)
 INFERENCE(bn_inference_f32_packs, 4, float)

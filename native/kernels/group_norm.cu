@@ -25,12 +25,12 @@ template <int N, class T> __device__ __forceinline__ void group_scale(T* y, cons
   uint32_t group = blockIdx.x / per_group, channel = blockIdx.x % channels;
   float m = ld(mean + group), r = ld(rstd + group);
   if (!p.weight && !p.bias) {
-    each_of_plane<N>(y, x, inner, [&](float v) { return (v - m) * r; });
+    each_of_plane<N>(y, x, inner, [&](T v) { return cast_to<T>::from((up(v) - m) * r); });
     return;
   }
   float a = p.weight ? r * ld(p.weight + channel) : r;
   float b = (p.bias ? ld(p.bias + channel) : 0.0f) - m * a;
-  each_of_plane<N>(y, x, inner, [&](float v) { return fmaf(a, v, b); });
+  each_of_plane<N>(y, x, inner, [&](T v) { return cast_to<T>::from(fmaf(a, up(v), b)); });
 }
 
 // Channels of one element are scaled one by one.

@@ -9,7 +9,7 @@ KERNEL(batch_norm_invstd, int64_t n, float* invstd, const float* variance, float
   KERNEL_BOUNDS(entry, 256, T* y, const T* x, const float* mean, const float* invstd, const float* weight, \
                 int has_weight, const float* bias, int has_bias, uint32_t channels, uint32_t inner) {      \
     channel c = channel_of(blockIdx.x % channels, mean, invstd, weight, has_weight, bias, has_bias);       \
-    each_of_plane<N>(y, x, inner, [&](float v) { return normalise(v, c); });                               \
+    each_of_plane<N>(y, x, inner, [&](T v) { return cast_to<T>::from(normalise(up(v), c)); });             \
   }
 #define ENTRIES(T, suffix)                       \
   TRANSFORM(batch_norm_transform_##suffix, 1, T) \

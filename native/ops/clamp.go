@@ -24,19 +24,31 @@ func lowerClamp(b *Builder, op *recording.Operation, low, high string) error {
 	if err != nil {
 		return err
 	}
-	limits := limitsOf(b.Value(out).DType)
+	limits, fill, err := readLimits(op, b.Value(out).DType, low, high)
+	if err != nil {
+		return err
+	}
+	if fill {
+		return lowerFill(b, op, math.NaN())
+	}
+	return lowerUnary(b, op, elementwise{file: "clamp", entry: "clamp", parameters: limits, also: integers})
+}
+
+// readLimits reads the two numbers; fill says that one of them is no number.
+func readLimits(op *recording.Operation, d tensor.DType, low, high string) (limits []any, fill bool, err error) {
+	limits = limitsOf(d)
 	for i, name := range []string{low, high} {
 		if a, ok := op.Arg(name); name == "" || ok && a.Kind == recording.None {
 			continue
 		}
 		if limits[i], err = scalar(op, name); err != nil {
-			return err
+			return nil, false, err
 		}
 		if v := realOf(limits[i]); v != v {
-			return lowerFill(b, op, v)
+			return nil, true, nil
 		}
 	}
-	return lowerUnary(b, op, elementwise{file: "clamp", entry: "clamp", parameters: limits, also: integers})
+	return limits, false, nil
 }
 
 // limitsOf gives the least and the greatest number of a type.

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"math"
 	"slices"
 
 	"samebits/bridge/recording"
@@ -9,7 +10,8 @@ import (
 )
 
 func init() {
-	Register(Registration{Name: "aten::cudnn_batch_norm", Class: Compute, Lower: lowerCudnnBatchNorm, Writes: writesStatistics})
+	Register(Registration{Name: "aten::cudnn_batch_norm", Class: Compute, Lower: lowerCudnnBatchNorm, Writes: writesStatistics,
+		Fuses: cudnnFuses})
 }
 
 func lowerCudnnBatchNorm(b *Builder, op *recording.Operation) error {
@@ -32,10 +34,35 @@ func lowerCudnnBatchNorm(b *Builder, op *recording.Operation) error {
 	if s.training {
 		return s.emitCudnnTraining(b, op, x, y)
 	}
+	if !cudnnByPlanes(b, x) {
+		s.emitLibrary(b, x, y)
+		return nil
+	}
+	invstd := b.Precompute(4*x.Sizes[1], []int{s.values["running_var"]}, func(to device.Pointer) {
+		b.launch("cudnn_bn", "bn_invstd_f32", x.Sizes[1],
+			[]any{x.Sizes[1], to, b.Pointer(s.values["running_var"]), float32(s.epsilon)})
+	})
+	return s.emitPlanes(b, "cudnn_bn", x, y, b.Pointer(s.values["running_mean"]), invstd)
+}
+
+// cudnnByPlanes reports whether kernels of ours do what cuDNN would: they know its arithmetic for NCHW alone.
+func cudnnByPlanes(b *Builder, x device.Tensor) bool {
+	return !b.Options.LibraryNorms && !looksChannelsLast(x) && tensor.Numel(x.Sizes) <= math.MaxInt32
+}
+
+func cudnnFuses(b *Builder, op *recording.Operation) bool {
+	s, err := readStatistics(b, op, "epsilon")
+	if err != nil || s.training {
+		return false
+	}
+	x := b.Tensor(s.x)
+	return cudnnByPlanes(b, x) && tensor.Numel(x.Sizes) > 0
+}
+
+func (s *statistics) emitLibrary(b *Builder, x, y device.Tensor) {
 	b.Emit(&device.BatchNorm{X: x, Y: y,
 		Scale: b.Tensor(s.values["weight"]), Bias: b.Tensor(s.values["bias"]),
 		Mean: b.Tensor(s.values["running_mean"]), Variance: b.Tensor(s.values["running_var"]), Epsilon: s.epsilon})
-	return nil
 }
 
 // cudnnImages makes of tensors what PyTorch tells cuDNN of them, and refuses what it would not give to cuDNN as it is.

@@ -32,6 +32,7 @@ func TestCudnnBatchNormGeometry(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			n := newNormed(t, tensor.Float32, test.sizes, test.strides, test.strides)
+			n.options.LibraryNorms = true
 			commands, err := n.cudnn(false)
 			if err != nil {
 				t.Fatal(err)
@@ -46,6 +47,44 @@ func TestCudnnBatchNormGeometry(t *testing.T) {
 			}
 			if bn.Epsilon != testEps || bn.Mean.Storage == bn.Variance.Storage {
 				t.Errorf("epsilon %v, mean and variance on storages %d and %d", bn.Epsilon, bn.Mean.Storage, bn.Variance.Storage)
+			}
+		})
+	}
+}
+
+// NCHW is done by kernels of ours, channels-last by the library.
+func TestCudnnBatchNormByPlanes(t *testing.T) {
+	tests := []struct {
+		name           string
+		dtype          tensor.DType
+		sizes, strides []int64
+		entry          string // "": the library's
+		grid, block    uint32
+	}{
+		{"packs", tensor.Float32, []int64{1, 24, 40, 40}, nil, "bn_inference_f32_packs", 4, 128},
+		{"half precision", tensor.Float16, []int64{1, 24, 40, 40}, nil, "bn_inference_f16_packs", 2, 128},
+		{"single elements", tensor.Float32, []int64{1, 3, 7, 7}, nil, "bn_inference_f32", 1, 64},
+		{"a large plane", tensor.Float32, []int64{1, 64, 640, 640}, nil, "bn_inference_f32_packs", 200, 128},
+		{"channels-last", tensor.Float32, []int64{2, 3, 4, 5}, []int64{60, 1, 15, 3}, "", 0, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			n := newNormed(t, test.dtype, []int64{1, test.sizes[1], 1}, nil, nil)
+			n.x, n.y = n.described(test.dtype, test.sizes, test.strides), n.described(test.dtype, test.sizes, test.strides)
+			commands, err := n.cudnn(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.entry == "" {
+				if _, ok := commands[0].(*device.BatchNorm); !ok || len(commands) != 1 {
+					t.Fatalf("commands %s, wanted the library's", describe(commands))
+				}
+				return
+			}
+			k := commands[len(commands)-1].(*device.Kernel)
+			planes := uint32(test.sizes[0] * test.sizes[1])
+			if k.Entry != test.entry || k.Grid != [3]uint32{planes, test.grid, 1} || k.Block != [3]uint32{test.block, 1, 1} {
+				t.Errorf("%s with %v blocks of %v, wanted %s with %d a plane of %d", k.Entry, k.Grid, k.Block, test.entry, test.grid, test.block)
 			}
 		})
 	}

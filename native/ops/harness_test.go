@@ -32,6 +32,8 @@ type bench struct {
 	bytes     [][]byte // content of each storage, before and after run
 	dead      map[int]bool
 	extra     []int64 // bytes of scratch storages
+	options   Options
+	then      *recording.Operation // what the operation's kernel does too
 }
 
 const guard = 64 // bytes on either side of each storage
@@ -143,6 +145,7 @@ func (b *bench) lower(op recording.Operation) ([]device.Command, error) {
 		b.t.Fatalf("%s is not registered", op.Name)
 	}
 	builder := NewBuilder(&b.recording, b)
+	builder.Options, builder.Then = b.options, b.then
 	err := known.Lower(builder, &op)
 	return builder.Commands, err
 }

@@ -7,7 +7,8 @@ import (
 )
 
 func init() {
-	Register(Registration{Name: "aten::native_batch_norm", Class: Compute, Lower: lowerNativeBatchNorm, Writes: writesStatistics})
+	Register(Registration{Name: "aten::native_batch_norm", Class: Compute, Lower: lowerNativeBatchNorm, Writes: writesStatistics,
+		Fuses: nativeFuses})
 }
 
 // lowerNativeBatchNorm launches two kernels as PyTorch does: 1/sqrt(variance+eps) of each channel, which depends on
@@ -58,6 +59,15 @@ func lowerNativeBatchNorm(b *Builder, op *recording.Operation) error {
 	return s.emitTransform(b, x, y, b.Pointer(mean), invstd, last)
 }
 
+func nativeFuses(b *Builder, op *recording.Operation) bool {
+	s, err := readStatistics(b, op, "eps")
+	if err != nil || s.training {
+		return false
+	}
+	y := b.Tensor(s.y)
+	return len(y.Sizes) > 2 && !looksChannelsLast(y) && tensor.Numel(y.Sizes) > 0
+}
+
 // emitSaved writes save_mean and save_invstd if anybody reads them. Recordings made on the CPU have them empty.
 func (s *statistics) emitSaved(b *Builder, op *recording.Operation, mean int, invstd device.Pointer) error {
 	for i, from := range []device.Pointer{b.Pointer(mean), invstd} {
@@ -78,35 +88,15 @@ func (s *statistics) emitSaved(b *Builder, op *recording.Operation, mean int, in
 }
 
 func (s *statistics) emitTransform(b *Builder, x, y device.Tensor, mean, invstd device.Pointer, last bool) error {
+	if !last && len(x.Sizes) > 2 {
+		return s.emitPlanes(b, "native_batch_norm", x, y, mean, invstd)
+	}
 	suffix, err := Suffix(x.DType)
 	if err != nil {
 		return err
 	}
-	args := []any{y.Pointer, x.Pointer, mean, invstd}
-	for _, p := range []string{"weight", "bias"} {
-		if v, ok := s.values[p]; ok {
-			args = append(args, b.Pointer(v), int32(1))
-		} else {
-			args = append(args, invstd, int32(0)) // not read
-		}
-	}
-	channels, count := x.Sizes[1], tensor.Numel(x.Sizes)
-	args = append(args, uint32(channels))
-	const file, entry = "native_batch_norm", "batch_norm_transform_"
-	if last || len(x.Sizes) == 2 {
-		b.launch(file, entry+"last_"+suffix, count, append([]any{count}, args...))
-		return nil
-	}
-	planes := x.Sizes[0] * channels
-	inner := count / planes
-	k := &device.Kernel{File: file, Entry: entry + suffix, Block: [3]uint32{256, 1, 1}}
-	pack := int64(1)
-	if width := 16 / x.DType.Size(); inner%width == 0 && b.aligned16(x) && b.aligned16(y) {
-		k.Entry += "_packs"
-		pack = width
-	}
-	k.Grid = [3]uint32{uint32(planes), uint32(min(ceilDiv(inner, 4*256*pack), 65535)), 1}
-	k.Args = append(args, uint32(inner))
-	b.Emit(k)
+	count := tensor.Numel(x.Sizes)
+	b.launch("native_batch_norm", "batch_norm_transform_last_"+suffix, count,
+		append(append([]any{count}, s.operands(b, x, y, mean, invstd)...), uint32(x.Sizes[1])))
 	return nil
 }

@@ -38,6 +38,8 @@ type Registration struct {
 	// Writes gives the values that an operation writes beside its results and its first argument, though its schema
 	// does not say so: batch norm's running statistics. nil: none.
 	Writes func(op *recording.Operation) []int
+	// Fuses reports whether a call's kernel can also do the activation that follows it: see fuse.go. nil: never.
+	Fuses func(b *Builder, op *recording.Operation) bool
 }
 
 var registry = map[string]Registration{}
@@ -70,7 +72,15 @@ func Names() []string {
 type Builder struct {
 	Recording *recording.Recording
 	Commands  []device.Command
-	planner   Planner
+	Options   Options
+	// Then is the activation that the operation being lowered is to do too: see fuse.go.
+	Then    *recording.Operation
+	planner Planner
+}
+
+// Options choose between ways that give the same bits.
+type Options struct {
+	LibraryNorms bool // batch norms that PyTorch gives to cuDNN are given to it, too
 }
 
 // Planner is what a builder asks about memory and about values. Package plan implements it.

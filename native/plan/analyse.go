@@ -12,6 +12,7 @@ type planner struct {
 	options  Options
 	schedule *schedule
 	known    []ops.Registration
+	then     []*recording.Operation // by operation: the activation that its kernel does too
 
 	needed    []bool // by operation: its results are read, or it changes state
 	static    []bool // by operation: reads nothing that changes between steps, so it runs once

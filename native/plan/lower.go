@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 
 	"samebits/bridge/diag"
 	"samebits/native/device"
@@ -13,6 +14,7 @@ func (p *planner) lower(problems *diag.Problems) {
 	r := p.plan.Recording
 	step := ops.NewBuilder(r, p)
 	setup := ops.NewBuilder(r, p)
+	step.Options, setup.Options = p.choices(), p.choices()
 	for i := range r.Operations {
 		p.plan.Ranges[i] = Range{len(step.Commands), len(step.Commands)}
 		if !p.needed[i] || p.known[i].Lower == nil {
@@ -23,7 +25,12 @@ func (p *planner) lower(problems *diag.Problems) {
 		if p.setup {
 			b = setup
 		}
-		if err := p.known[i].Lower(b, &r.Operations[i]); err != nil {
+		b.Then = p.then[i]
+		err := p.known[i].Lower(b, &r.Operations[i])
+		if err == nil && b.Then != nil {
+			err = fmt.Errorf("%s does not do %s, which was left to it", r.Operations[i].Name, b.Then.Name)
+		}
+		if err != nil {
 			addProblems(problems, i, r.Operations[i].Module, err)
 		}
 		p.plan.Ranges[i].To = len(step.Commands)

@@ -19,6 +19,9 @@ type Options struct {
 	KeepAll bool // every result keeps memory of its own and nothing is left out or moved: for traces
 	NoHoist bool // run parameter-only work in every step
 	OneLane bool // run one operation after the other
+	NoFuse  bool // every operation has kernels of its own
+	// LibraryNorms leaves to cuDNN what PyTorch leaves to it; else kernels of ours do its arithmetic where it is known.
+	LibraryNorms bool
 
 	// State is where parameters, buffers and whatever else outlives a step lie, beside the plan's own memory, so that
 	// several plans may share it. Without one, parameters and buffers lie in Fixed memory and only the caller changes them.
@@ -65,6 +68,7 @@ type Plan struct {
 	ArenaBytes int64
 	Hoisted    int  // operations that run once instead of in every step
 	Dropped    int  // operations whose results nobody reads
+	Fused      int  // operations that the kernel of the one before them does too
 	Tail       int  // the first command of Step that Tail appended
 	Kept       bool // every result has memory of its own
 	planner    *planner
@@ -85,6 +89,7 @@ func Make(r *recording.Recording, options Options) (*Plan, error) {
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	p.fuse()
 	p.classify()
 	p.lifetimes()
 	p.lower(&problems)

@@ -58,8 +58,8 @@ func TestRecordings(t *testing.T) {
 			t.Error(err)
 		}
 		const mib = 1 << 20
-		line := fmt.Sprintf("%-32s fixed %7.1f  arena %7.1f  lanes %d  one lane without workspaces %7.1f  widest %7.1f", cell,
-			float64(p.FixedBytes)/mib, float64(p.ArenaBytes)/mib, p.Schedule.Lanes, float64(oneLane.plan.ArenaBytes)/mib, float64(p.widest())/mib)
+		line := fmt.Sprintf("%-32s fixed %7.1f  arena %7.1f  lanes %d  fused %d  one lane without workspaces %7.1f  widest %7.1f", cell,
+			float64(p.FixedBytes)/mib, float64(p.ArenaBytes)/mib, p.Schedule.Lanes, p.Fused, float64(oneLane.plan.ArenaBytes)/mib, float64(p.widest())/mib)
 		for i, bytes := range workspaces(p.Setup) {
 			if bytes > 0 {
 				line += fmt.Sprintf("  set-up has %T", p.Setup[i])
@@ -119,6 +119,7 @@ func planAll(r *recording.Recording, options Options) (p *planner, problems diag
 		}
 	}
 	problems = nil
+	p.fuse()
 	p.classify()
 	p.lifetimes()
 	p.lower(&problems)

@@ -911,7 +911,7 @@ type LoadRequest struct {
 	Weights       *Region                `protobuf:"bytes,2,opt,name=weights,proto3" json:"weights,omitempty"`
 	Device        string                 `protobuf:"bytes,3,opt,name=device,proto3" json:"device,omitempty"`
 	Arm           string                 `protobuf:"bytes,4,opt,name=arm,proto3" json:"arm,omitempty"`
-	Options       []*Setting             `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty"`       // off switches: hoist=off, lanes=off, keep=all; add=on keeps state
+	Options       []*Setting             `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty"`       // off switches: hoist=off, lanes=off, fuse=off, norms=off, keep=all; add=on keeps state
 	Checkpoint    *Region                `protobuf:"bytes,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"` // train: restores state; length 0 where there is none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -52,13 +52,17 @@ func PlanOptions(settings []recording.Setting) (plan.Options, error) {
 		switch s.Key + "=" + s.Value {
 		case "hoist=off":
 			options.NoHoist = true
-		case "hoist=on", "lanes=on", "keep=needed":
+		case "hoist=on", "lanes=on", "keep=needed", "fuse=on", "norms=on":
 		case "lanes=off":
 			options.OneLane = true
+		case "fuse=off":
+			options.NoFuse = true
+		case "norms=off":
+			options.LibraryNorms = true
 		case "keep=all":
 			options.KeepAll = true
 		default:
-			return options, diag.New("UNKNOWN_OPTION", fmt.Sprintf("options[%d]", i), "no option %s=%s; there are hoist, lanes (on, off) and keep (needed, all)", s.Key, s.Value)
+			return options, diag.New("UNKNOWN_OPTION", fmt.Sprintf("options[%d]", i), "no option %s=%s; there are hoist, lanes, fuse, norms (on, off) and keep (needed, all)", s.Key, s.Value)
 		}
 	}
 	return options, nil
