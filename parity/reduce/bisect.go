@@ -128,6 +128,9 @@ func (s *search) look(ctx context.Context, j *job, c *Culprit) error {
 		c.Detail = "alone it is refused: " + err.Error()
 		return nil
 	}
-	c.Alone, c.Detail = c.part.both.differs, c.part.both.detail
+	c.Alone, c.Detail = !c.part.both.reference.Same(c.part.both.native), c.part.both.detail
+	if c.Alone && c.Detail == "" { // on the host
+		c.Detail = "other bits, no more than the gate NATIVE allows on this device"
+	}
 	return nil
 }

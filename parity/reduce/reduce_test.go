@@ -148,12 +148,13 @@ func TestNothingToReduce(t *testing.T) {
 
 func TestBisect(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		after string
-		alone bool
-	}{{"by itself", "", true}, {"behind another", "aten::relu_", false}} {
+		name   string
+		after  string
+		device string
+		alone  bool
+	}{{"by itself", "", "cuda:0", true}, {"behind another", "aten::relu_", "cuda:0", false}, {"a rounding on the host", "", "host", true}} {
 		start := &opstest.Starter{Faults: opstest.Fault{Operation: "aten::exp", Element: 0, Change: nextULP, After: c.after}}
-		got, err := (&Finder{Start: start, Device: "cuda:0"}).Bisect(t.Context(), chain(t))
+		got, err := (&Finder{Start: start, Device: c.device}).Bisect(t.Context(), chain(t))
 		if err != nil {
 			t.Fatal(err)
 		}
