@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Runs a few operations of a recorded step in PyTorch, and prints the SHA-256 of what they give.
 
 Needs PyTorch and the file inputs.safetensors beside it, and nothing else. Usage: run.py [DEVICE]
@@ -22,7 +21,7 @@ for key, value in STEP["settings"]:  # read by libraries when they are imported
         else:
             os.environ[key[4:]] = value
 
-import torch  # noqa: E402
+import torch
 
 SWITCHES = {
     "attention.cudnn": "backends.cuda.enable_cudnn_sdp",
