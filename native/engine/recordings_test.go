@@ -128,6 +128,8 @@ func numbers(dtype tensor.DType, n int64, seed uint32) []byte {
 			binary.LittleEndian.PutUint32(data[i:], math.Float32bits(v))
 		case tensor.BFloat16:
 			binary.LittleEndian.PutUint16(data[i:], uint16(math.Float32bits(v)>>16))
+		case tensor.Float16: // between 2^-6 and 2^-2
+			binary.LittleEndian.PutUint16(data[i:], 9<<10+uint16(state>>16)%(4<<10))
 		}
 	}
 	return data

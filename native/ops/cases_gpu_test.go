@@ -9,21 +9,15 @@ package ops
 //
 // The libraries come from SAMEBITS_TORCH_LIB, or from the torch that python3 would import.
 
-import (
-	"testing"
-
-	"samebits/bridge/recording"
-	"samebits/bridge/tensor"
-	"samebits/native/device"
-)
+import "testing"
 
 func TestCasesOnGPU(t *testing.T) {
 	t.Setenv("SAMEBITS_TEST_DEVICE", "cuda:0")
 	runCases(t, func(*opCase) bool { return true })
 }
 
-// The kernels of cudnn_bn.cu give cuDNN's bits.
-func TestCudnnArithmeticOnGPU(t *testing.T) {
+// With norms=off cuDNN itself gives the bits that kernels of ours give in TestCasesOnGPU.
+func TestLibraryNormsOnGPU(t *testing.T) {
 	t.Setenv("SAMEBITS_TEST_DEVICE", "cuda:0")
 	goldens := readGoldens(t)
 	compared := 0
@@ -34,17 +28,11 @@ func TestCudnnArithmeticOnGPU(t *testing.T) {
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			b := newBench(t)
+			b.options.LibraryNorms = true
 			op, err := c.place(b)
 			if err != nil {
 				t.Fatal(err)
 			}
-			v := &b.recording.Values[op.Arguments[0].Value]
-			if !v.Contiguous() || len(v.Sizes) < 3 {
-				t.Skip("not NCHW: cuDNN has another kernel")
-			}
-			op.Name = "test::cudnn_batch_norm"
-			Register(Registration{Name: op.Name, Lower: lowerByOurKernels})
-			defer delete(registry, op.Name)
 			b.run(op)
 			if err := c.check(b, &op, g); err != nil {
 				t.Error(err)
@@ -57,28 +45,8 @@ func TestCudnnArithmeticOnGPU(t *testing.T) {
 	}
 }
 
-// lowerByOurKernels is cudnn_batch_norm by cudnn_bn.cu.
-func lowerByOurKernels(b *Builder, op *recording.Operation) error {
-	s, err := readStatistics(b, op, "epsilon")
-	if err != nil {
-		return err
-	}
-	x := b.Value(s.x)
-	suffix, err := Suffix(x.DType)
-	if err != nil {
-		return err
-	}
-	channels, planes := x.Sizes[1], x.Sizes[0]*x.Sizes[1]
-	inner := tensor.Numel(x.Sizes) / planes
-	entry := "bn_inference_" + suffix
-	if inner%(16/x.DType.Size()) == 0 {
-		entry += "_packs"
-	}
-	invstd := b.Scratch(4 * channels)
-	b.launch("cudnn_bn", "bn_invstd_f32", channels,
-		[]any{channels, invstd, b.Pointer(s.values["running_var"]), float32(s.epsilon)})
-	b.Emit(&device.Kernel{File: "cudnn_bn", Entry: entry, Grid: [3]uint32{uint32(planes), 1, 1}, Block: [3]uint32{256, 1, 1},
-		Args: []any{b.Pointer(s.y), b.Pointer(s.x), b.Pointer(s.values["weight"]), b.Pointer(s.values["bias"]),
-			b.Pointer(s.values["running_mean"]), invstd, uint32(channels), uint32(inner)}})
-	return nil
+// A batch norm and its activation in one kernel, on the GPU: NaNs too have the bits of two kernels.
+func TestFusedBatchNormOnGPU(t *testing.T) {
+	t.Setenv("SAMEBITS_TEST_DEVICE", "cuda:0")
+	TestFusedBatchNormKeepsBits(t)
 }
