@@ -34,6 +34,7 @@ _PART = 1 << 16  # elements; these and their numbers in float64 stay in a proces
 _YOLO9 = {r"\.conv[12]\.bn$": 0.7, r"\.m\.\d+\.cv2\.bn$": 0.5}
 DAMPED: Mapping[str, Mapping[str, float]] = {
     "ec": {r"\.bottlenecks\.\d+\.conv[12]\.norm$": 0.6, r"\.cv[23]\.\d+\.conv1\.norm$": 0.7},
+    "ppocr": {r"\.(conv_kxk\.\d+|conv_1x1)\.bn$|\.dw_conv\.identity$|\.pw_conv\.identity$": 0.74},
     "mobilenetv4": {r"\.pw_proj\.bn$": 0.5},
     "resnet": {r"layer\d+\.\d+\.bn[23]$": 0.5},
     "yolo9": _YOLO9,

@@ -151,7 +151,7 @@ def test_the_recorder_finds_why_a_family_cannot_be_captured(family: str) -> None
     with pytest.raises(ProblemError) as refusal:
         take(of, probe(of, 1))
     what, where = REFUSED[family]
-    (problem,) = (problem for problem in refusal.value.problems if problem.summary == what)
+    problem = next(problem for problem in refusal.value.problems if problem.summary == what)
     assert problem.reason == "DYNAMIC_OPERATION"
     assert problem.path.startswith("operations[")
     assert where in problem.detail

@@ -43,7 +43,7 @@ def test_the_sky_rule_draws_and_is_seeded() -> None:
     of = families.build(Order("depth_anything3", imgsz=56))
     images = probe(of, 1)
     _, sky = (tensor for _, tensor in flatten(of.step(images)))
-    assert 0.1 < (sky < 0.3).float().mean() < 0.9  # seasoning sees to it
+    assert 10 < (sky < 0.3).sum() < sky.numel() - 10  # seasoning sees to it: with fewer on a side the rule does nothing
     made = [torch.rand(1, 1, 400, 400) + 1, (torch.arange(160000.0) / 160000 * 0.4).reshape(1, 1, 400, 400)]
     (_, once), (_, again) = (*flatten(of.rest(images, made)), *flatten(of.rest(images, made)))
     assert same_bits(once, again)
