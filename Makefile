@@ -72,14 +72,14 @@ test: test-go test-python ## run all tests that need no GPU
 
 test-go: build build/tools/gotestsum ## run the tests written in Go
 	$(GO) vet ./...
-	$(WITH_PATHS) build/tools/gotestsum --format pkgname -- -timeout 12m ./...
+	$(WITH_PATHS) build/tools/gotestsum --format pkgname -- -timeout 30m ./...
 
 test-python: setup ## run the tests written in Python
 	cd plugins/reference && $(WITH_PATHS) python -m pytest -q -m "not gpu and not slow"
 
 test-gpu: build build/tools/gotestsum ## run the tests that need a GPU
 	@command -v nvidia-smi >/dev/null && nvidia-smi -L || { echo "no GPU here: nvidia-smi finds none" >&2; exit 1; }
-	$(WITH_PATHS) build/tools/gotestsum --format pkgname -- -tags gpu -timeout 12m ./native/... ./parity/... ./plugins/...
+	$(WITH_PATHS) build/tools/gotestsum --format pkgname -- -tags gpu -timeout 30m ./native/... ./parity/... ./plugins/...
 	cd plugins/reference && $(WITH_PATHS) python -m pytest -q -m gpu
 
 CLANG_FILES = $(shell git ls-files '*.c' '*.cpp' '*.h' '*.cu' '*.cuh')
