@@ -58,10 +58,10 @@ type Faults struct {
 // Starter is a suite.Starter of fakes. What it counts may be read when nothing runs any more.
 type Starter struct {
 	Faults
-	Processes int // started so far
-	Alive     int // of them, not yet stopped
-	Most      int // of them, alive at once
-	Device    Device
+	Processes   int // started so far
+	Alive       int // of them, not yet stopped
+	Most        int // of them, alive at once
+	Device      Device
 	Environment []recording.Setting // that all of them describe, beside their own
 	// OnStart is told the number of each process that starts; it may be nil.
 	OnStart func(process int)
