@@ -33,12 +33,11 @@ template <int K, class T> __device__ __forceinline__ void conv_depthwise2d(int64
 }
 
 // Where the result has the image's size (stride 1, K / 2 zeros around) and rows are whole packs, a thread computes V
-// rows of one pack: an input is loaded once for all of its taps in them, and all loads are on their way before the first
-// is used. With one output a thread each output loads K * K inputs and as many weights, which is what limits.
-template <int K, int V, class T> __device__ __forceinline__ void conv_depthwise2d_same(int64_t n, T* y, const T* x,
-                                                                                       const T* w, const T* bias,
-                                                                                       int has_bias,
-                                                                                       const geometry& g) {
+// rows of one pack: an input is loaded once for all of its taps in them, and all loads are on their way before the
+// first is used. With one output a thread each output loads K * K inputs and as many weights, which is what limits.
+template <int K, int V, class T>
+__device__ __forceinline__ void conv_depthwise2d_same(int64_t n, T* y, const T* x, const T* w, const T* bias,
+                                                      int has_bias, const geometry& g) {
   constexpr int P = K / 2, R = 4;
   if (!aligned(R, x, y)) return conv_depthwise2d<K>(n, y, x, w, bias, has_bias, g);
   const uint32_t across = g.in_w / R, down = (g.in_h + V - 1) / V, image_size = g.in_h * g.in_w;
@@ -100,19 +99,21 @@ template <int K, int V, class T> __device__ __forceinline__ void conv_depthwise2
   }
 }
 
-#define ENTRY_OF(entry, function, T)                                                                              \
-  KERNEL_BOUNDS(entry, 256, int64_t n, T* y, const T* x, const T* w, const T* bias, int has_bias, int channels,   \
-                int per_channel, int in_h, int in_w, int out_h, int out_w, int k_h, int k_w, int stride_h,        \
-                int stride_w, int pad_h, int pad_w, int dil_h, int dil_w) {                                       \
-    geometry g = {channels, per_channel, in_h,     in_w,  out_h, out_w, k_h,                                      \
-                  k_w,      stride_h,    stride_w, pad_h, pad_w, dil_h, dil_w};                                   \
-    function(n, y, x, w, bias, has_bias, g);                                                                      \
+#define ENTRY_OF(entry, function, T)                                                                            \
+  KERNEL_BOUNDS(entry, 256, int64_t n, T* y, const T* x, const T* w, const T* bias, int has_bias, int channels, \
+                int per_channel, int in_h, int in_w, int out_h, int out_w, int k_h, int k_w, int stride_h,      \
+                int stride_w, int pad_h, int pad_w, int dil_h, int dil_w) {                                     \
+    geometry g = {channels, per_channel, in_h,     in_w,  out_h, out_w, k_h,                                    \
+                  k_w,      stride_h,    stride_w, pad_h, pad_w, dil_h, dil_w};                                 \
+    function(n, y, x, w, bias, has_bias, g);                                                                    \
   }
 #define ENTRY(K, T, suffix) ENTRY_OF(conv_depthwise2d_k##K##_##suffix, conv_depthwise2d<K>, T)
 #define ENTRY_SAME(K, V, T, suffix) \
   ENTRY_OF(conv_depthwise2d_k##K##_same##V##_##suffix, (conv_depthwise2d_same<K, V>), T)
 // k0 takes filters of any size.
-#define ENTRIES(T, suffix)                                                                                \
-  ENTRY(0, T, suffix) ENTRY(3, T, suffix) ENTRY(5, T, suffix) ENTRY_SAME(3, 1, T, suffix)                 \
-  ENTRY_SAME(3, 4, T, suffix) ENTRY_SAME(5, 1, T, suffix) ENTRY_SAME(5, 4, T, suffix)
+#define ENTRIES(T, suffix) \
+  ENTRY(0, T, suffix)      \
+  ENTRY(3, T, suffix)      \
+  ENTRY(5, T, suffix)      \
+  ENTRY_SAME(3, 1, T, suffix) ENTRY_SAME(3, 4, T, suffix) ENTRY_SAME(5, 1, T, suffix) ENTRY_SAME(5, 4, T, suffix)
 EACH_DTYPE(ENTRIES)

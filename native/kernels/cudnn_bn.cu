@@ -1,7 +1,7 @@
 // cudnn_bn.cu: what cuDNN 9.19's bn_fw_inf_1C11_kernel_NCHW<T, float, true, 1> computes, in arithmetic of our own:
-// cuDNN's has one block for a channel. Read from the SASS for sm_90: rsqrt(variance + eps) is MUFU.RSQ with the usual scaling of denormals (CUDA's
-// rsqrtf), then FADD x - mean, FMUL scale *, FFMA invstd * + bias, and last FFMA alpha * + 0 with alpha 1: that one
-// turns -0 to +0.
+// cuDNN's has one block for a channel. Read from the SASS for sm_90: rsqrt(variance + eps) is MUFU.RSQ with the usual
+// scaling of denormals (CUDA's rsqrtf), then FADD x - mean, FMUL scale *, FFMA invstd * + bias, and last FFMA alpha * +
+// 0 with alpha 1: that one turns -0 to +0.
 #include "prelude.cuh"
 #include "batch_norm.cuh"
 

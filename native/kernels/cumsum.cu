@@ -94,8 +94,8 @@ template <class T> __device__ __forceinline__ void scan_inner(T* y, const T* x, 
   }
 }
 
-// scan_warp is scan_inner where blockDim.x is 16, which is what many long lines get: a chunk is what a warp's lanes have,
-// and the tree goes by shuffles, without shared memory and barriers. Loads of several chunks are in flight.
+// scan_warp is scan_inner where blockDim.x is 16, which is what many long lines get: a chunk is what a warp's lanes
+// have, and the tree goes by shuffles, without shared memory and barriers. Loads of several chunks are in flight.
 template <class T> __device__ __forceinline__ void scan_warp(T* y, const T* x, uint32_t rows, uint32_t size) {
   const sum<T> add;
   constexpr int ahead = 4;

@@ -25,8 +25,9 @@ struct inside {
 
 // The offset of the source of p from dimension `first` on, or -1 where there is none. An edge gives the index in the
 // input that stands for i, which may lie outside, or -1.
-template <class Edge> __device__ __forceinline__ int64_t source_of(const Edge& edge, const position& p, const inside& in,
-                                                                   const strides& from, int dims, int first = 0) {
+template <class Edge> __device__ __forceinline__ int64_t source_of(const Edge& edge, const position& p,
+                                                                   const inside& in, const strides& from, int dims,
+                                                                   int first = 0) {
   int64_t at = 0;
 #pragma unroll
   for (int d = 0; d < 8; d++) {
@@ -47,12 +48,12 @@ template <class T, class Edge> __device__ __forceinline__ void pad(const space& 
        [&](const position& p) { return source_of(edge, p, in, from, s.dims); });
 }
 
-// pad_flat is pad where the result is one run without gaps and rows have at least 4 elements: packs of it, wherever rows
-// begin and end. Padded rows are seldom whole packs (641 columns), and with one element a thread most instructions
+// pad_flat is pad where the result is one run without gaps and rows have at least 4 elements: packs of it, wherever
+// rows begin and end. Padded rows are seldom whole packs (641 columns), and with one element a thread most instructions
 // would find its place: here a pack does that once, or twice where it lies in two rows.
-template <class T, class Edge>
-__device__ __forceinline__ void pad_flat(const space& s, T* y, const T* x, const strides& from, const inside& in,
-                                         T missing, const Edge& edge) {
+template <class T, class Edge> __device__ __forceinline__ void pad_flat(const space& s, T* y, const T* x,
+                                                                        const strides& from, const inside& in,
+                                                                        T missing, const Edge& edge) {
   constexpr int N = 16 / sizeof(T) < 4 ? 16 / sizeof(T) : 4;
   const uint32_t width = s.size[0];
   uint32_t packs = aligned(y, N) ? s.n / N : 0;
@@ -77,10 +78,10 @@ __device__ __forceinline__ void pad_flat(const space& s, T* y, const T* x, const
 }
 
 // The two entries of a padding by the size of an element; more parameters may follow.
-#define PAD_ENTRIES(name, T, bytes, edge, missing, ...)                                                 \
-  KERNEL(name##_##bytes, SPACE, OUTPUT(T, y), OUTPUT(const T, x), INSIDE, ##__VA_ARGS__) {              \
-    pad<T>(THE_SPACE, y, THE_STRIDES(y), x, THE_STRIDES(x), THE_INSIDE, missing, edge);                 \
-  }                                                                                                     \
-  KERNEL(name##_flat_##bytes, SPACE, OUTPUT(T, y), OUTPUT(const T, x), INSIDE, ##__VA_ARGS__) {         \
-    pad_flat<T>(THE_SPACE, y, x, THE_STRIDES(x), THE_INSIDE, missing, edge);                            \
+#define PAD_ENTRIES(name, T, bytes, edge, missing, ...)                                         \
+  KERNEL(name##_##bytes, SPACE, OUTPUT(T, y), OUTPUT(const T, x), INSIDE, ##__VA_ARGS__) {      \
+    pad<T>(THE_SPACE, y, THE_STRIDES(y), x, THE_STRIDES(x), THE_INSIDE, missing, edge);         \
+  }                                                                                             \
+  KERNEL(name##_flat_##bytes, SPACE, OUTPUT(T, y), OUTPUT(const T, x), INSIDE, ##__VA_ARGS__) { \
+    pad_flat<T>(THE_SPACE, y, x, THE_STRIDES(x), THE_INSIDE, missing, edge);                    \
   }

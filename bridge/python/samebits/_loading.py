@@ -43,7 +43,7 @@ class Bytes:
 
 
 def device_name(device: Any) -> str:
-    """Give the engine's name of a device: torch's cpu is its host, cuda is torch's current GPU, auto the first usable GPU."""
+    """Give the engine's name of a device: torch's cpu is its host, cuda its current GPU, auto the first usable one."""
     name = str(device)
     if name == "auto":
         found = run("Devices", json.dumps({"torch": torch_folders()}))["devices"]
