@@ -154,14 +154,6 @@ func (b *batch) inputSpecs() []tensor.Spec {
 	return specs
 }
 
-func (b *batch) outputSpecs() []tensor.Spec {
-	specs := make([]tensor.Spec, len(b.outputs))
-	for i := range b.outputs {
-		specs[i] = b.outputs[i].spec
-	}
-	return specs
-}
-
 // moved gives arguments whose values lie so many places further.
 func moved(args []recording.Argument, by int) []recording.Argument {
 	out := make([]recording.Argument, len(args))
