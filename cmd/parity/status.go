@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +66,7 @@ func (a *app) runStatus(ctx context.Context, f statusFlags) error {
 		if err != nil {
 			return usageError{err}
 		}
-		return atomicfile.Write(f.pages, func(w io.Writer) error { return certificate.FlagsPage(w, files, trust, time.Now()) })
+		return atomicfile.Write(f.pages, func(w io.Writer) error { return certificate.FlagsPage(w, files, trust) })
 	}
 	q, err := a.question(ctx, f.trustFlags)
 	if err != nil {

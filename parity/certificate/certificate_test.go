@@ -340,7 +340,7 @@ func TestFlags(t *testing.T) {
 		}
 	}
 	var page bytes.Buffer
-	if err := certificate.FlagsPage(&page, []certificate.File{{Data: forged}, {Data: file}}, trust(), made); err != nil {
+	if err := certificate.FlagsPage(&page, []certificate.File{{Data: forged}, {Data: file}}, trust()); err != nil {
 		t.Fatal(err)
 	}
 	if got := page.String(); strings.Count(got, "| classify | fake |") != 1 || !strings.Contains(got, "driver 580.159.04") {
@@ -360,7 +360,7 @@ func TestFlagsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		c, err := certificate.Check(f.Data, certificate.Question{Now: time.Now(), Trust: keys})
+		c, err := certificate.CheckWhenMade(f.Data, keys)
 		if err != nil {
 			t.Errorf("%s: %v", f.Path, err)
 		} else if !strings.HasSuffix(filepath.ToSlash(f.Path), c.Predicate.File()) {
@@ -368,7 +368,7 @@ func TestFlagsPage(t *testing.T) {
 		}
 	}
 	var page bytes.Buffer
-	if err := certificate.FlagsPage(&page, files, keys, time.Now()); err != nil {
+	if err := certificate.FlagsPage(&page, files, keys); err != nil {
 		t.Fatal(err)
 	}
 	if *rewrite {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"samebits/bridge/diag"
 )
@@ -62,12 +61,21 @@ func order(c Cell) string {
 	return strings.Join([]string{c.Task, c.Family, c.Size, fmt.Sprintf("%08d %08d", c.ImgSize, c.Batch), c.Mode, c.Precision}, "\x00")
 }
 
+// CheckWhenMade checks a certificate as of the moment when it was made: what expires stays what it was.
+func CheckWhenMade(data []byte, trust Trust) (*Certificate, error) {
+	c, err := Check(data, Question{Trust: trust})
+	if c == nil {
+		return nil, err
+	}
+	return Check(data, Question{Now: c.Predicate.Created, Trust: trust})
+}
+
 // FlagsPage writes goldens/FLAGS.md: the certified cells of each environment that certificates are for. Here is not asked
-// for: it says what the flag is in those environments.
-func FlagsPage(w io.Writer, files []File, trust Trust, now time.Time) error {
+// for: it says what the flag is in those environments, and until when, so that the page does not change with the day.
+func FlagsPage(w io.Writer, files []File, trust Trust) error {
 	environments := map[string][]Flag{}
 	for _, file := range files {
-		c, err := Check(file.Data, Question{Now: now, Trust: trust})
+		c, err := CheckWhenMade(file.Data, trust)
 		if err != nil {
 			continue // it sets no flag
 		}
