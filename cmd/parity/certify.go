@@ -81,18 +81,7 @@ func (a *app) runCertify(ctx context.Context, f *certifyFlags, families []string
 	if err != nil {
 		return usageError{err}
 	}
-	b, err := a.start()
-	if err != nil {
-		return err
-	}
-	why, err := f.chooseDevice(ctx, b)
-	if err != nil {
-		return err
-	}
-	if why != "" {
-		fmt.Fprintf(a.err, "%s; verifying on the device host, where nothing can be certified (see parity doctor)\n", why)
-	}
-	cells, err := f.choose(ctx, b, families)
+	c, err := a.prepare(ctx, &f.verifyFlags, families, "verifying on the device host, where nothing can be certified")
 	if err != nil {
 		return err
 	}
@@ -100,20 +89,13 @@ func (a *app) runCertify(ctx context.Context, f *certifyFlags, families []string
 	if folder == "" {
 		folder = certificateFolder()
 	}
-	for _, dir := range []string{f.verifyFlags.output, f.keep} {
-		if dir != "" {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return usagef("%w", err)
-			}
-		}
-	}
-	s := &certifier{app: a, backend: b, key: key, folder: folder, lifetime: time.Duration(f.days) * 24 * time.Hour, json: f.json,
+	s := &certifier{app: a, backend: c.backend, key: key, folder: folder, lifetime: time.Duration(f.days) * 24 * time.Hour, json: f.json,
 		recordings: map[int][]byte{}}
 	quiet := *a
 	if f.json {
 		quiet.out = io.Discard
 	}
-	c := &campaign{app: &quiet, flags: &f.verifyFlags, backend: b, cells: cells, results: make([]*result.Result, len(cells)), certifier: s}
+	c.app, c.certifier = &quiet, s
 	if err := c.run(ctx); err != nil {
 		return err
 	}

@@ -90,31 +90,39 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags, families []string) 
 	if err := f.check(families); err != nil { // before anything starts
 		return err
 	}
-	b, err := a.start()
+	c, err := a.prepare(ctx, f, families, "verifying on the device host")
 	if err != nil {
 		return err
+	}
+	return c.run(ctx)
+}
+
+// prepare chooses device and cells, and makes the folders that results go to. onHost is what is said where there is no GPU.
+func (a *app) prepare(ctx context.Context, f *verifyFlags, families []string, onHost string) (*campaign, error) {
+	b, err := a.start()
+	if err != nil {
+		return nil, err
 	}
 	why, err := f.chooseDevice(ctx, b)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if why != "" {
-		fmt.Fprintf(a.err, "%s; verifying on the device host (see parity doctor)\n", why)
+		fmt.Fprintf(a.err, "%s; %s (see parity doctor)\n", why, onHost)
 	}
 	cells, err := f.choose(ctx, b, families)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, dir := range []string{f.output, f.keep} {
 		if dir == "" {
 			continue
 		}
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return usagef("%w", err)
+			return nil, usagef("%w", err)
 		}
 	}
-	c := &campaign{app: a, flags: f, backend: b, cells: cells, results: make([]*result.Result, len(cells))}
-	return c.run(ctx)
+	return &campaign{app: a, flags: f, backend: b, cells: cells, results: make([]*result.Result, len(cells))}, nil
 }
 
 // say prints a result, and keeps it if it says something of its cell.
