@@ -13,19 +13,7 @@ func init() {
 // lowerAddmm follows PyTorch 2.11's addmm_out_cuda_impl, which has three ways with three results: cuBLASLt with the bias
 // in its epilogue, cuBLASLt added to what was copied into the result, and cuBLAS added to that.
 func lowerAddmm(b *Builder, op *recording.Operation) error {
-	var index [3]int
-	for i, name := range []string{"self", "mat1", "mat2"} {
-		v, err := ValueArg(op, name)
-		if err != nil {
-			return err
-		}
-		index[i] = v
-	}
-	out, err := Result(op, 0)
-	if err != nil {
-		return err
-	}
-	f, err := readFactors(op)
+	index, out, f, err := readSum(op, "self", "mat1", "mat2")
 	if err != nil {
 		return err
 	}

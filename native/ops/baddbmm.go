@@ -12,19 +12,7 @@ func init() {
 
 // lowerBaddbmm adds a batch of products to what was copied into the result; cuBLAS multiplies that by beta.
 func lowerBaddbmm(b *Builder, op *recording.Operation) error {
-	var index [3]int
-	for i, name := range []string{"self", "batch1", "batch2"} {
-		v, err := ValueArg(op, name)
-		if err != nil {
-			return err
-		}
-		index[i] = v
-	}
-	out, err := Result(op, 0)
-	if err != nil {
-		return err
-	}
-	f, err := readFactors(op)
+	index, out, f, err := readSum(op, "self", "batch1", "batch2")
 	if err != nil {
 		return err
 	}

@@ -85,6 +85,19 @@ func emitProduct(b *Builder, op *recording.Operation, c *device.Matmul) error {
 	return nil
 }
 
+// readSum reads what an operation adds up: what is added to, two operands of a product, the result, and the factors.
+func readSum(op *recording.Operation, self, a, b string) (index [3]int, out int, f device.Factors, err error) {
+	for i, name := range []string{self, a, b} {
+		if index[i], err = ValueArg(op, name); err != nil {
+			return index, 0, f, err
+		}
+	}
+	if out, err = Result(op, 0); err == nil {
+		f, err = readFactors(op)
+	}
+	return index, out, f, err
+}
+
 // readFactors reads alpha and beta.
 func readFactors(op *recording.Operation) (f device.Factors, err error) {
 	if f.Alpha, err = number(op, "alpha"); err == nil {
