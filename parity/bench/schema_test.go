@@ -18,22 +18,7 @@ import (
 	"samebits/parity/suite/suitetest"
 )
 
-func schema(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(goldens.BenchSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("schema.json", document); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
+func schema() *jsonschema.Schema { return goldens.MustCompile(goldens.BenchSchema) }
 
 func obeys(s *jsonschema.Schema, r bench.Report) error {
 	data, err := json.Marshal(r)
@@ -60,7 +45,7 @@ func report(t *testing.T, faults suitetest.Faults, device string) bench.Report {
 
 // Whatever a bench says obeys the schema.
 func TestReportsObeySchema(t *testing.T) {
-	s := schema(t)
+	s := schema()
 	broken := &host.Error{Reason: host.ReasonCrashed, Plugin: "predictor", Summary: "ended"}
 	for name, c := range map[string]struct {
 		faults suitetest.Faults
@@ -89,7 +74,7 @@ func TestReportsObeySchema(t *testing.T) {
 
 // What would be a lie does not pass the schema.
 func TestSchemaRefuses(t *testing.T) {
-	s := schema(t)
+	s := schema()
 	for name, spoil := range map[string]func(r *bench.Report){
 		"figures of the host as those of a GPU": func(r *bench.Report) { r.Device = suite.HostDevice },
 		"a GPU whose figures are none":          func(r *bench.Report) { r.GPUFigures = false },
@@ -118,7 +103,7 @@ func TestSchemaRefuses(t *testing.T) {
 
 // The reports that are kept in the repository obey the schema, and their ratios are those of their cells.
 func TestKeptReports(t *testing.T) {
-	s := schema(t)
+	s := schema()
 	files, err := filepath.Glob("../../goldens/bench/*.json")
 	if err != nil {
 		t.Fatal(err)

@@ -3,8 +3,6 @@ package certificate
 import (
 	"bytes"
 	"crypto/ed25519"
-	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -112,23 +110,5 @@ func parse(payload []byte) (Statement, error) {
 	return s, nil
 }
 
-// schema is that of statements. It lies in the program, and a test compiles it.
-var schema = sync.OnceValue(func() *jsonschema.Schema {
-	const name = "certificate.json"
-	var document any
-	d := json.NewDecoder(bytes.NewReader(goldens.CertificateSchema))
-	d.UseNumber()
-	err := d.Decode(&document)
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err == nil {
-		err = c.AddResource(name, document)
-	}
-	if err == nil {
-		var s *jsonschema.Schema
-		if s, err = c.Compile(name); err == nil {
-			return s
-		}
-	}
-	panic(fmt.Sprintf("the schema of certificates: %v", err))
-})
+// schema is that of statements.
+var schema = sync.OnceValue(func() *jsonschema.Schema { return goldens.MustCompile(goldens.CertificateSchema) })

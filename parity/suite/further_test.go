@@ -30,7 +30,7 @@ func verifyFamily(t *testing.T, family string, f suitetest.Further, device strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := check(schema(t), data); err != nil {
+	if err := check(schema(), data); err != nil {
 		t.Errorf("%v\n%s", err, data)
 	}
 	together := &suite.Suite{Start: &suitetest.Starter{Faults: suitetest.Faults{Further: f}}, Timing: suite.DefaultTiming(), EngineBuild: "e0",

@@ -17,22 +17,7 @@ import (
 	"samebits/parity/suite/suitetest"
 )
 
-func schema(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(goldens.ResultSchema))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("schema.json", document); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
+func schema() *jsonschema.Schema { return goldens.MustCompile(goldens.ResultSchema) }
 
 func check(s *jsonschema.Schema, data []byte) error {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
@@ -44,7 +29,7 @@ func check(s *jsonschema.Schema, data []byte) error {
 
 // Whatever the suite says obeys the schema.
 func TestResultsObeySchema(t *testing.T) {
-	s := schema(t)
+	s := schema()
 	for name, c := range map[string]struct {
 		faults suitetest.Faults
 		device string
@@ -75,7 +60,7 @@ func TestResultsObeySchema(t *testing.T) {
 }
 
 func TestTrainingResultsObeySchema(t *testing.T) {
-	s := schema(t)
+	s := schema()
 	for name, c := range map[string]struct {
 		faults suitetest.Faults
 		device string
@@ -107,7 +92,7 @@ func TestTrainingResultsObeySchema(t *testing.T) {
 
 // What would be a lie does not pass the schema.
 func TestSchemaRefuses(t *testing.T) {
-	s := schema(t)
+	s := schema()
 	good, _ := verify(t, suitetest.Faults{}, "cuda:0")
 	trained, _ := train(t, suitetest.Faults{}, "cuda:0")
 	for name, spoil := range map[string]func(*result.Result){
@@ -155,7 +140,7 @@ func refuse(t *testing.T, s *jsonschema.Schema, name string, good result.Result,
 
 // The results that are kept in the repository obey the schema and have their right names.
 func TestKeptResults(t *testing.T) {
-	s := schema(t)
+	s := schema()
 	files, err := filepath.Glob("../../goldens/results/*.json")
 	if err != nil {
 		t.Fatal(err)
