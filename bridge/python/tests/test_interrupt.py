@@ -16,6 +16,14 @@ import samebits
 SIZE = (4096, 4096)
 
 
+@pytest.fixture(autouse=True)
+def listening() -> Iterator[None]:
+    """Hear SIGINT: a shell starts what runs in the background deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def interrupted(after: float) -> Iterator[None]:
     """Send this process what Ctrl-C sends, and expect the interrupt long before the step would end."""
