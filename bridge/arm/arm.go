@@ -159,6 +159,29 @@ type DisturbRequest struct {
 	Churn         bool // allocate and free blocks of many sizes
 }
 
+// Situations: what may happen between steps, and must not change their bits. docs/wire.md says what an arm does.
+const (
+	OtherStream  = "stream"  // steps run on another stream than the one that was captured
+	OtherThread  = "thread"  // a capture in a thread that ends, while another one is busy
+	Moved        = "move"    // parameters and buffers have other addresses
+	Updated      = "update"  // floating parameters are halved in place
+	Restored     = "restore" // undoes Updated
+	OtherMode    = "mode"    // train, eval, grad and inference modes, or the graph switched off and on
+	Released     = "release" // graphs are gone
+	FailsCapture = "fail"    // graphs are gone, and the next capture fails
+	Seeded       = "seed"    // the generator has another seed
+	OtherDevice  = "device"  // another device is current
+)
+
+// SituateRequest puts an arm into a situation.
+type SituateRequest struct {
+	Situation string
+	Seed      uint64 // of Seeded
+}
+
+// SituateReply says what the arm did, for people.
+type SituateReply struct{ Facts []recording.Setting }
+
 // TraceRequest asks for one eager step with the digest of every result. When Want is set, that result is also
 // copied out.
 type TraceRequest struct {
@@ -203,4 +226,25 @@ type Stats struct {
 	Synchronisations                         int64 // waits for the device inside steps, the one that ends each step apart
 	FallbackReason                           string
 	ReservedBytes                            int64 // the most that a caching allocator held of the device; 0: there is none
+
+	NodesByKind    map[string]int64 // of all captured graphs; nil: nobody can look into them
+	Generator      string           // digest of the default generator's state; empty: the arm has none
+	Invalidations  int64            // graphs dropped because what they held had moved or changed
+	Latched        bool             // a capture failed, and no other is tried until Released
+	AllocatedBytes int64            // of the device, held at this moment; 0: nobody counts
 }
+
+// Kinds of nodes in Stats.NodesByKind.
+const (
+	KernelNode = "kernel"
+	CopyNode   = "memcpy_d2d"
+	UploadNode = "memcpy_h2d"
+	FetchNode  = "memcpy_d2h"
+	SetNode    = "memset"
+	AllocNode  = "alloc"
+	FreeNode   = "free"
+	HostNode   = "host"
+	EventNode  = "event"
+	GraphNode  = "graph"
+	OtherNode  = "other"
+)

@@ -69,6 +69,9 @@ func TestCalls(t *testing.T) {
 		len(r.Inputs) != 1 || r.Inputs[0].Bytes() != 100 {
 		t.Errorf("Load: %+v, %v", r, err)
 	}
+	if _, err := p.Situate(t.Context(), host.SituateRequest{Situation: arm.Seeded}); !errors.Is(err, arm.ErrWrongOrder) {
+		t.Errorf("Situate before Prepare: %v", err)
+	}
 	if r, err := p.Measure(t.Context(), host.MeasureRequest{Iterations: 3}); err == nil {
 		t.Errorf("Measure with the banks of what was loaded before: %+v", r)
 	}
@@ -86,6 +89,14 @@ func TestCalls(t *testing.T) {
 	}
 	if err := p.Disturb(t.Context(), host.DisturbRequest{Churn: true}); err != nil {
 		t.Errorf("Disturb: %v", err)
+	}
+	if _, err := p.Situate(t.Context(), host.SituateRequest{Situation: "flood"}); !errors.Is(err, arm.ErrUnimplemented) ||
+		!strings.Contains(err.Error(), "UNKNOWN_SITUATION") {
+		t.Errorf("Situate: %v", err)
+	}
+	if r, err := p.Situate(t.Context(), host.SituateRequest{Situation: arm.Seeded, Seed: 1 << 63}); err != nil ||
+		!slices.Equal(r.Facts, []recording.Setting{setting("seed", "9223372036854775808")}) {
+		t.Errorf("Situate: %+v, %v", r, err)
 	}
 	// The test arm claims a tensor of 2^80 elements.
 	_, err = p.Trace(t.Context(), host.TraceRequest{Want: &host.Wanted{Result: 4}})

@@ -81,6 +81,12 @@ func (p *Plugin) Disturb(ctx context.Context, request DisturbRequest) error {
 	return err
 }
 
+// Situate puts the arm into a situation, after Prepare. errors.Is(err, arm.ErrUnimplemented): it does not know that one.
+func (p *Plugin) Situate(ctx context.Context, request SituateRequest) (SituateReply, error) {
+	reply, err := call(ctx, p, "Situate", p.config.Deadlines.Situate, p.arm.Situate, convert.Situate(request))
+	return convert.SituateReplyFrom(reply), err
+}
+
 // Trace runs one eager step and gives the digest of every result of every operation.
 func (p *Plugin) Trace(ctx context.Context, request TraceRequest) (TraceReply, error) {
 	wire, err := call(ctx, p, "Trace", p.config.Deadlines.Trace, p.arm.Trace, convert.Trace(request))

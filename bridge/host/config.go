@@ -22,6 +22,8 @@ type (
 	PrepareRequest = arm.PrepareRequest
 	PrepareReply   = arm.PrepareReply
 	DisturbRequest = arm.DisturbRequest
+	SituateRequest = arm.SituateRequest
+	SituateReply   = arm.SituateReply
 	TraceRequest   = arm.TraceRequest
 	Wanted         = arm.Wanted
 	TraceReply     = arm.TraceReply
@@ -68,6 +70,7 @@ type Deadlines struct {
 	Prepare  time.Duration // 10 min
 	Step     time.Duration // 5 min
 	Disturb  time.Duration // 2 min
+	Situate  time.Duration // 10 min: it may capture
 	Trace    time.Duration // 20 min
 	Measure  time.Duration // 20 min
 	Stats    time.Duration // 10 s
@@ -89,7 +92,7 @@ func (c Config) withDefaults() Config {
 		{&d.Ping, 10 * time.Second}, {&d.Describe, 2 * time.Minute}, {&d.Attach, 10 * time.Second},
 		{&d.Build, 10 * time.Minute}, {&d.Record, 10 * time.Minute}, {&d.Export, 2 * time.Minute},
 		{&d.Load, 10 * time.Minute}, {&d.Prepare, 10 * time.Minute}, {&d.Step, 5 * time.Minute},
-		{&d.Disturb, 2 * time.Minute}, {&d.Trace, 20 * time.Minute}, {&d.Measure, 20 * time.Minute},
+		{&d.Disturb, 2 * time.Minute}, {&d.Situate, 10 * time.Minute}, {&d.Trace, 20 * time.Minute}, {&d.Measure, 20 * time.Minute},
 		{&d.Stats, 10 * time.Second},
 	} {
 		if *f.field <= 0 {

@@ -124,12 +124,19 @@ func TestPythonRefusals(t *testing.T) {
 	if _, err := p.Build(t.Context(), host.BuildRequest{}); !errors.Is(err, arm.ErrUnimplemented) {
 		t.Errorf("Build: %v", err)
 	}
+	if _, err := p.Situate(t.Context(), host.SituateRequest{Situation: "flood"}); !errors.Is(err, arm.ErrUnimplemented) ||
+		!strings.Contains(err.Error(), `UNKNOWN_SITUATION: this arm knows no situation "flood"`) {
+		t.Errorf("Situate: %v", err)
+	}
 	if _, err := p.Prepare(t.Context(), host.PrepareRequest{Inputs: []host.Bank{{{Spec: spec}}}, Outputs: []host.Bank{{}}}); err == nil ||
 		!strings.Contains(err.Error(), "inputs[0]/images: REGION") {
 		t.Errorf("Prepare: %v", err)
 	}
 	if err := p.Step(t.Context(), 0, 0); err == nil || !strings.Contains(err.Error(), "WRONG_ORDER") {
 		t.Errorf("a step after a bad Prepare: %v", err)
+	}
+	if _, err := p.Situate(t.Context(), host.SituateRequest{Situation: arm.Released}); !errors.Is(err, arm.ErrWrongOrder) {
+		t.Errorf("Situate after a bad Prepare: %v", err)
 	}
 }
 

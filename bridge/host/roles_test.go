@@ -21,6 +21,7 @@ import (
 	"samebits/bridge/diag"
 	"samebits/bridge/host"
 	pb "samebits/bridge/proto/samebitsv1"
+	"samebits/bridge/recording"
 	"samebits/bridge/serve"
 	"samebits/bridge/tensor"
 )
@@ -138,6 +139,13 @@ func (a *testArm) Step(input, output int) error {
 }
 
 func (a *testArm) Disturb(context.Context, serve.DisturbRequest) error { return a.do("disturb") }
+
+func (a *testArm) Situate(ctx context.Context, r serve.SituateRequest) (serve.SituateReply, error) {
+	if r.Situation != "seed" {
+		return a.Unimplemented.Situate(ctx, r)
+	}
+	return serve.SituateReply{Facts: []recording.Setting{setting("seed", strconv.FormatUint(r.Seed, 10))}}, nil
+}
 
 func (a *testArm) Trace(_ context.Context, _ *serve.Memory, request serve.TraceRequest) (serve.TraceReply, error) {
 	return serve.TraceReply{Operations: []serve.OperationTrace{{Operation: 3, Digests: []string{"aa", ""}}},

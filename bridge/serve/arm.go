@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"strconv"
 
 	"samebits/bridge/arm"
 	"samebits/bridge/diag"
@@ -22,6 +23,8 @@ type (
 	PrepareRequest = arm.PrepareRequest
 	PrepareReply   = arm.PrepareReply
 	DisturbRequest = arm.DisturbRequest
+	SituateRequest = arm.SituateRequest
+	SituateReply   = arm.SituateReply
 	TraceRequest   = arm.TraceRequest
 	Wanted         = arm.Wanted
 	TraceReply     = arm.TraceReply
@@ -57,6 +60,8 @@ type Arm interface {
 	Step(input, output int) error
 	// Disturb poisons outputs and churns memory.
 	Disturb(ctx context.Context, request DisturbRequest) error
+	// Situate does what may happen to an arm between steps, after Prepare. Return UnknownSituation for what you do not know.
+	Situate(ctx context.Context, request SituateRequest) (SituateReply, error)
 	// Trace runs one eager step and gives the digest of every result.
 	Trace(ctx context.Context, memory *Memory, request TraceRequest) (TraceReply, error)
 	// Measure times steps.
@@ -107,6 +112,15 @@ func (Unimplemented) Prepare(context.Context, *Memory, PrepareRequest) (PrepareR
 func (Unimplemented) Step(int, int) error { return unimplemented("Step") }
 
 func (Unimplemented) Disturb(context.Context, DisturbRequest) error { return unimplemented("Disturb") }
+
+func (Unimplemented) Situate(_ context.Context, request SituateRequest) (SituateReply, error) {
+	return SituateReply{}, UnknownSituation(request.Situation)
+}
+
+// UnknownSituation is the error of an arm that is asked for a situation it does not know. The gate for it is then skipped.
+func UnknownSituation(situation string) error {
+	return refuse(ErrUnimplemented, diag.Problem{Reason: "UNKNOWN_SITUATION", Summary: "this arm knows no situation " + strconv.Quote(situation)})
+}
 
 func (Unimplemented) Trace(context.Context, *Memory, TraceRequest) (TraceReply, error) {
 	return TraceReply{}, unimplemented("Trace")

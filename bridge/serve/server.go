@@ -154,6 +154,15 @@ func (s *server) Disturb(ctx context.Context, r *pb.DisturbRequest) (*pb.Disturb
 	})
 }
 
+func (s *server) Situate(ctx context.Context, r *pb.SituateRequest) (*pb.SituateReply, error) {
+	return answer(ctx, s, convert.SituateReply, func() (SituateReply, error) {
+		if s.loop.inputs == 0 {
+			return SituateReply{}, refuse(ErrWrongOrder, diag.Problem{Reason: "WRONG_ORDER", Summary: "Situate comes after Prepare"})
+		}
+		return s.arm.Situate(ctx, convert.SituateFrom(r))
+	})
+}
+
 func (s *server) Trace(ctx context.Context, r *pb.TraceRequest) (*pb.TraceReply, error) {
 	return answer(ctx, s, convert.TraceReply, func() (TraceReply, error) {
 		if err := s.loop.checkBank(r.GetInputBank(), s.loop.inputs, "input"); err != nil {

@@ -18,6 +18,7 @@ type Arm interface {
 	Prepare(ctx context.Context, request arm.PrepareRequest) (arm.PrepareReply, error)
 	Step(ctx context.Context, input, output int) error
 	Disturb(ctx context.Context, request arm.DisturbRequest) error
+	Situate(ctx context.Context, request arm.SituateRequest) (arm.SituateReply, error)
 	Trace(ctx context.Context, request arm.TraceRequest) (arm.TraceReply, error)
 	Measure(ctx context.Context, request arm.MeasureRequest) (arm.MeasureReply, error)
 	Stats(ctx context.Context) (arm.Stats, error)

@@ -124,6 +124,12 @@ func (p polite) Disturb(ctx context.Context, r arm.DisturbRequest) error {
 	return p.shared(ctx, "Disturb", func() error { return p.Arm.Disturb(ctx, r) })
 }
 
+// Situate implements Arm.
+func (p polite) Situate(ctx context.Context, r arm.SituateRequest) (reply arm.SituateReply, err error) {
+	err = p.shared(ctx, "Situate", func() (err error) { reply, err = p.Arm.Situate(ctx, r); return err })
+	return reply, err
+}
+
 // Trace implements Arm.
 func (p polite) Trace(ctx context.Context, r arm.TraceRequest) (reply arm.TraceReply, err error) {
 	err = p.shared(ctx, "Trace", func() (err error) { reply, err = p.Arm.Trace(ctx, r); return err })

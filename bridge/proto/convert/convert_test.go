@@ -53,6 +53,11 @@ func fill(v reflect.Value, n int) int {
 		for i := range 2 {
 			n = fill(v.Index(i), n)
 		}
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		n = fill(value, fill(key, n))
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		n = fill(v.Elem(), n)
@@ -79,6 +84,8 @@ func TestRoundTrips(t *testing.T) {
 		"LoadRequest":    trip(Load, LoadFrom),
 		"PrepareRequest": trip(Prepare, PrepareFrom),
 		"DisturbRequest": trip(Disturb, DisturbFrom),
+		"SituateRequest": trip(Situate, SituateFrom),
+		"SituateReply":   trip(SituateReply, SituateReplyFrom),
 		"TraceRequest":   trip(Trace, TraceFrom),
 		"MeasureRequest": trip(Measure, MeasureFrom),
 		"Bank":           trip(Bank, bankFrom),

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"slices"
+	"strings"
 
 	"samebits/bridge/arm"
 	pb "samebits/bridge/proto/samebitsv1"
@@ -72,6 +73,16 @@ func PrepareReplyFrom(r *pb.PrepareReply) arm.PrepareReply {
 	return arm.PrepareReply{Captured: r.GetCaptured(), Nodes: signed(r.GetNodes()), PeakBytes: signed(r.GetPeakBytes())}
 }
 
+// SituateReply converts to the wire.
+func SituateReply(r arm.SituateReply) *pb.SituateReply {
+	return &pb.SituateReply{Facts: each(r.Facts, setting)}
+}
+
+// SituateReplyFrom converts from the wire.
+func SituateReplyFrom(r *pb.SituateReply) arm.SituateReply {
+	return arm.SituateReply{Facts: each(r.GetFacts(), settingFrom)}
+}
+
 // TraceReply converts to the wire.
 func TraceReply(r arm.TraceReply) *pb.TraceReply {
 	return &pb.TraceReply{
@@ -106,12 +117,16 @@ func MeasureReplyFrom(r *pb.MeasureReply) arm.MeasureReply {
 func Stats(s arm.Stats) *pb.StatsReply {
 	return &pb.StatsReply{Captures: unsigned(s.Captures), Replays: unsigned(s.Replays), EagerSteps: unsigned(s.EagerSteps),
 		Fallbacks: unsigned(s.Fallbacks), Launches: unsigned(s.Launches), PeakBytes: unsigned(s.PeakBytes),
-		FallbackReason: valid(s.FallbackReason), Synchronisations: unsigned(s.Synchronisations), ReservedBytes: unsigned(s.ReservedBytes)}
+		FallbackReason: valid(s.FallbackReason), Synchronisations: unsigned(s.Synchronisations), ReservedBytes: unsigned(s.ReservedBytes),
+		NodesByKind: eachOf(s.NodesByKind, valid, unsigned), Generator: valid(s.Generator), Invalidations: unsigned(s.Invalidations),
+		Latched: s.Latched, AllocatedBytes: unsigned(s.AllocatedBytes)}
 }
 
 // StatsFrom converts from the wire.
 func StatsFrom(s *pb.StatsReply) arm.Stats {
 	return arm.Stats{Captures: signed(s.GetCaptures()), Replays: signed(s.GetReplays()), EagerSteps: signed(s.GetEagerSteps()),
 		Fallbacks: signed(s.GetFallbacks()), Launches: signed(s.GetLaunches()), PeakBytes: signed(s.GetPeakBytes()),
-		FallbackReason: s.GetFallbackReason(), Synchronisations: signed(s.GetSynchronisations()), ReservedBytes: signed(s.GetReservedBytes())}
+		FallbackReason: s.GetFallbackReason(), Synchronisations: signed(s.GetSynchronisations()), ReservedBytes: signed(s.GetReservedBytes()),
+		NodesByKind: eachOf(s.GetNodesByKind(), strings.Clone, signed), Generator: s.GetGenerator(), Invalidations: signed(s.GetInvalidations()),
+		Latched: s.GetLatched(), AllocatedBytes: signed(s.GetAllocatedBytes())}
 }

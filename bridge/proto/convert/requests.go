@@ -82,6 +82,16 @@ func DisturbFrom(r *pb.DisturbRequest) arm.DisturbRequest {
 	return arm.DisturbRequest{PoisonOutputs: r.GetPoisonOutputs(), Churn: r.GetChurn()}
 }
 
+// Situate converts to the wire.
+func Situate(r arm.SituateRequest) *pb.SituateRequest {
+	return &pb.SituateRequest{Situation: valid(r.Situation), Seed: r.Seed}
+}
+
+// SituateFrom converts from the wire.
+func SituateFrom(r *pb.SituateRequest) arm.SituateRequest {
+	return arm.SituateRequest{Situation: r.GetSituation(), Seed: r.GetSeed()}
+}
+
 // Trace converts to the wire.
 func Trace(r arm.TraceRequest) *pb.TraceRequest {
 	out := &pb.TraceRequest{InputBank: index(r.InputBank)}

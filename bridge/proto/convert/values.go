@@ -22,6 +22,18 @@ func each[From, To any](list []From, one func(From) To) []To {
 	return out
 }
 
+// eachOf converts a map, keeping none as none.
+func eachOf[From, To any](from map[string]From, key func(string) string, one func(From) To) map[string]To {
+	if from == nil {
+		return nil
+	}
+	out := make(map[string]To, len(from))
+	for k, v := range from {
+		out[key(k)] = one(v)
+	}
+	return out
+}
+
 func signed(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 func unsigned(n int64) uint64 { return uint64(max(n, 0)) }

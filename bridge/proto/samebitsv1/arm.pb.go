@@ -1378,6 +1378,102 @@ func (*DisturbReply) Descriptor() ([]byte, []int) {
 	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{20}
 }
 
+type SituateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Situation     string                 `protobuf:"bytes,1,opt,name=situation,proto3" json:"situation,omitempty"` // stream, thread, move, update, restore, mode, release, fail, seed, device
+	Seed          uint64                 `protobuf:"varint,2,opt,name=seed,proto3" json:"seed,omitempty"`          // of the situation seed
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SituateRequest) Reset() {
+	*x = SituateRequest{}
+	mi := &file_samebits_wire_arm_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SituateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SituateRequest) ProtoMessage() {}
+
+func (x *SituateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samebits_wire_arm_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SituateRequest.ProtoReflect.Descriptor instead.
+func (*SituateRequest) Descriptor() ([]byte, []int) {
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SituateRequest) GetSituation() string {
+	if x != nil {
+		return x.Situation
+	}
+	return ""
+}
+
+func (x *SituateRequest) GetSeed() uint64 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
+}
+
+type SituateReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Facts         []*Setting             `protobuf:"bytes,1,rep,name=facts,proto3" json:"facts,omitempty"` // what the arm did, for people: streams, devices, how many tensors moved
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SituateReply) Reset() {
+	*x = SituateReply{}
+	mi := &file_samebits_wire_arm_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SituateReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SituateReply) ProtoMessage() {}
+
+func (x *SituateReply) ProtoReflect() protoreflect.Message {
+	mi := &file_samebits_wire_arm_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SituateReply.ProtoReflect.Descriptor instead.
+func (*SituateReply) Descriptor() ([]byte, []int) {
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *SituateReply) GetFacts() []*Setting {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
 type TraceRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	InputBank uint32                 `protobuf:"varint,1,opt,name=input_bank,json=inputBank,proto3" json:"input_bank,omitempty"`
@@ -1392,7 +1488,7 @@ type TraceRequest struct {
 
 func (x *TraceRequest) Reset() {
 	*x = TraceRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[21]
+	mi := &file_samebits_wire_arm_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1500,7 @@ func (x *TraceRequest) String() string {
 func (*TraceRequest) ProtoMessage() {}
 
 func (x *TraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[21]
+	mi := &file_samebits_wire_arm_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1513,7 @@ func (x *TraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceRequest.ProtoReflect.Descriptor instead.
 func (*TraceRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{21}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TraceRequest) GetInputBank() uint32 {
@@ -1465,7 +1561,7 @@ type TraceReply struct {
 
 func (x *TraceReply) Reset() {
 	*x = TraceReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[22]
+	mi := &file_samebits_wire_arm_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1573,7 @@ func (x *TraceReply) String() string {
 func (*TraceReply) ProtoMessage() {}
 
 func (x *TraceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[22]
+	mi := &file_samebits_wire_arm_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1586,7 @@ func (x *TraceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceReply.ProtoReflect.Descriptor instead.
 func (*TraceReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{22}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TraceReply) GetOperations() []*OperationTrace {
@@ -1517,7 +1613,7 @@ type OperationTrace struct {
 
 func (x *OperationTrace) Reset() {
 	*x = OperationTrace{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[23]
+	mi := &file_samebits_wire_arm_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1625,7 @@ func (x *OperationTrace) String() string {
 func (*OperationTrace) ProtoMessage() {}
 
 func (x *OperationTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[23]
+	mi := &file_samebits_wire_arm_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1638,7 @@ func (x *OperationTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationTrace.ProtoReflect.Descriptor instead.
 func (*OperationTrace) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{23}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *OperationTrace) GetOperation() uint32 {
@@ -1570,7 +1666,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[24]
+	mi := &file_samebits_wire_arm_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1678,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[24]
+	mi := &file_samebits_wire_arm_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1691,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{24}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *MeasureRequest) GetInputBank() uint32 {
@@ -1628,7 +1724,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[25]
+	mi := &file_samebits_wire_arm_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1736,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[25]
+	mi := &file_samebits_wire_arm_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1749,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{25}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MeasureReply) GetMilliseconds() []float64 {
@@ -1671,7 +1767,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[26]
+	mi := &file_samebits_wire_arm_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1683,7 +1779,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[26]
+	mi := &file_samebits_wire_arm_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1696,7 +1792,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{26}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{28}
 }
 
 type StatsReply struct {
@@ -1710,13 +1806,20 @@ type StatsReply struct {
 	FallbackReason   string                 `protobuf:"bytes,7,opt,name=fallback_reason,json=fallbackReason,proto3" json:"fallback_reason,omitempty"`
 	Synchronisations uint64                 `protobuf:"varint,8,opt,name=synchronisations,proto3" json:"synchronisations,omitempty"`                // waits of the host for the device inside steps, the one that ends each step apart
 	ReservedBytes    uint64                 `protobuf:"varint,9,opt,name=reserved_bytes,json=reservedBytes,proto3" json:"reserved_bytes,omitempty"` // the most that a caching allocator held of the device; 0: there is none, or nobody counts
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Nodes of all captured graphs by kind: kernel, memcpy_d2d, memcpy_h2d, memcpy_d2h, memset, alloc, free, host, event,
+	// graph, other. Empty: there is no graph, or nobody can look into it.
+	NodesByKind    map[string]uint64 `protobuf:"bytes,10,rep,name=nodes_by_kind,json=nodesByKind,proto3" json:"nodes_by_kind,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Generator      string            `protobuf:"bytes,11,opt,name=generator,proto3" json:"generator,omitempty"`                                  // digest of the default generator's state (seed and offset); empty: the arm has none
+	Invalidations  uint64            `protobuf:"varint,12,opt,name=invalidations,proto3" json:"invalidations,omitempty"`                         // graphs that were dropped because what they held had moved or changed
+	Latched        bool              `protobuf:"varint,13,opt,name=latched,proto3" json:"latched,omitempty"`                                     // a capture failed, and no other is tried until the situation release
+	AllocatedBytes uint64            `protobuf:"varint,14,opt,name=allocated_bytes,json=allocatedBytes,proto3" json:"allocated_bytes,omitempty"` // of the device, held by the arm at this moment; 0: nobody counts
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *StatsReply) Reset() {
 	*x = StatsReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[27]
+	mi := &file_samebits_wire_arm_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1831,7 @@ func (x *StatsReply) String() string {
 func (*StatsReply) ProtoMessage() {}
 
 func (x *StatsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[27]
+	mi := &file_samebits_wire_arm_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1844,7 @@ func (x *StatsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReply.ProtoReflect.Descriptor instead.
 func (*StatsReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{27}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StatsReply) GetCaptures() uint64 {
@@ -1807,6 +1910,41 @@ func (x *StatsReply) GetReservedBytes() uint64 {
 	return 0
 }
 
+func (x *StatsReply) GetNodesByKind() map[string]uint64 {
+	if x != nil {
+		return x.NodesByKind
+	}
+	return nil
+}
+
+func (x *StatsReply) GetGenerator() string {
+	if x != nil {
+		return x.Generator
+	}
+	return ""
+}
+
+func (x *StatsReply) GetInvalidations() uint64 {
+	if x != nil {
+		return x.Invalidations
+	}
+	return 0
+}
+
+func (x *StatsReply) GetLatched() bool {
+	if x != nil {
+		return x.Latched
+	}
+	return false
+}
+
+func (x *StatsReply) GetAllocatedBytes() uint64 {
+	if x != nil {
+		return x.AllocatedBytes
+	}
+	return 0
+}
+
 // Problems travel in the trailing metadata key samebits-problems-bin beside a gRPC status.
 type Problems struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1817,7 +1955,7 @@ type Problems struct {
 
 func (x *Problems) Reset() {
 	*x = Problems{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[28]
+	mi := &file_samebits_wire_arm_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +1967,7 @@ func (x *Problems) String() string {
 func (*Problems) ProtoMessage() {}
 
 func (x *Problems) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[28]
+	mi := &file_samebits_wire_arm_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +1980,7 @@ func (x *Problems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problems.ProtoReflect.Descriptor instead.
 func (*Problems) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{28}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Problems) GetProblems() []*Problem {
@@ -1864,7 +2002,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[29]
+	mi := &file_samebits_wire_arm_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1876,7 +2014,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[29]
+	mi := &file_samebits_wire_arm_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1889,7 +2027,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{29}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Problem) GetReason() string {
@@ -2028,7 +2166,12 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\x0eDisturbRequest\x12%\n" +
 	"\x0epoison_outputs\x18\x01 \x01(\bR\rpoisonOutputs\x12\x14\n" +
 	"\x05churn\x18\x02 \x01(\bR\x05churn\"\x0e\n" +
-	"\fDisturbReply\"\xa4\x01\n" +
+	"\fDisturbReply\"B\n" +
+	"\x0eSituateRequest\x12\x1c\n" +
+	"\tsituation\x18\x01 \x01(\tR\tsituation\x12\x12\n" +
+	"\x04seed\x18\x02 \x01(\x04R\x04seed\":\n" +
+	"\fSituateReply\x12*\n" +
+	"\x05facts\x18\x01 \x03(\v2\x14.samebits.v1.SettingR\x05facts\"\xa4\x01\n" +
 	"\fTraceRequest\x12\x1d\n" +
 	"\n" +
 	"input_bank\x18\x01 \x01(\rR\tinputBank\x12\x12\n" +
@@ -2054,7 +2197,7 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"iterations\"2\n" +
 	"\fMeasureReply\x12\"\n" +
 	"\fmilliseconds\x18\x01 \x03(\x01R\fmilliseconds\"\x0e\n" +
-	"\fStatsRequest\"\xb8\x02\n" +
+	"\fStatsRequest\"\xcd\x04\n" +
 	"\n" +
 	"StatsReply\x12\x1a\n" +
 	"\bcaptures\x18\x01 \x01(\x04R\bcaptures\x12\x18\n" +
@@ -2067,14 +2210,23 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"peak_bytes\x18\x06 \x01(\x04R\tpeakBytes\x12'\n" +
 	"\x0ffallback_reason\x18\a \x01(\tR\x0efallbackReason\x12*\n" +
 	"\x10synchronisations\x18\b \x01(\x04R\x10synchronisations\x12%\n" +
-	"\x0ereserved_bytes\x18\t \x01(\x04R\rreservedBytes\"<\n" +
+	"\x0ereserved_bytes\x18\t \x01(\x04R\rreservedBytes\x12L\n" +
+	"\rnodes_by_kind\x18\n" +
+	" \x03(\v2(.samebits.v1.StatsReply.NodesByKindEntryR\vnodesByKind\x12\x1c\n" +
+	"\tgenerator\x18\v \x01(\tR\tgenerator\x12$\n" +
+	"\rinvalidations\x18\f \x01(\x04R\rinvalidations\x12\x18\n" +
+	"\alatched\x18\r \x01(\bR\alatched\x12'\n" +
+	"\x0fallocated_bytes\x18\x0e \x01(\x04R\x0eallocatedBytes\x1a>\n" +
+	"\x10NodesByKindEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"<\n" +
 	"\bProblems\x120\n" +
 	"\bproblems\x18\x01 \x03(\v2\x14.samebits.v1.ProblemR\bproblems\"g\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x12\n" +
-	"\x04path\x18\x04 \x01(\tR\x04path2\xc5\x05\n" +
+	"\x04path\x18\x04 \x01(\tR\x04path2\x88\x06\n" +
 	"\x03Arm\x12D\n" +
 	"\bDescribe\x12\x1c.samebits.v1.DescribeRequest\x1a\x1a.samebits.v1.DescribeReply\x12>\n" +
 	"\x06Attach\x12\x1a.samebits.v1.AttachRequest\x1a\x18.samebits.v1.AttachReply\x12;\n" +
@@ -2083,7 +2235,8 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\x06Export\x12\x1a.samebits.v1.ExportRequest\x1a\x18.samebits.v1.ExportReply\x128\n" +
 	"\x04Load\x12\x18.samebits.v1.LoadRequest\x1a\x16.samebits.v1.LoadReply\x12A\n" +
 	"\aPrepare\x12\x1b.samebits.v1.PrepareRequest\x1a\x19.samebits.v1.PrepareReply\x12A\n" +
-	"\aDisturb\x12\x1b.samebits.v1.DisturbRequest\x1a\x19.samebits.v1.DisturbReply\x12;\n" +
+	"\aDisturb\x12\x1b.samebits.v1.DisturbRequest\x1a\x19.samebits.v1.DisturbReply\x12A\n" +
+	"\aSituate\x12\x1b.samebits.v1.SituateRequest\x1a\x19.samebits.v1.SituateReply\x12;\n" +
 	"\x05Trace\x12\x19.samebits.v1.TraceRequest\x1a\x17.samebits.v1.TraceReply\x12A\n" +
 	"\aMeasure\x12\x1b.samebits.v1.MeasureRequest\x1a\x19.samebits.v1.MeasureReply\x12;\n" +
 	"\x05Stats\x12\x19.samebits.v1.StatsRequest\x1a\x17.samebits.v1.StatsReplyB-Z+samebits/bridge/proto/samebitsv1;samebitsv1b\x06proto3"
@@ -2101,7 +2254,7 @@ func file_samebits_wire_arm_proto_rawDescGZIP() []byte {
 }
 
 var file_samebits_wire_arm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samebits_wire_arm_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_samebits_wire_arm_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_samebits_wire_arm_proto_goTypes = []any{
 	(ExportRequest_What)(0), // 0: samebits.v1.ExportRequest.What
 	(*Region)(nil),          // 1: samebits.v1.Region
@@ -2125,32 +2278,35 @@ var file_samebits_wire_arm_proto_goTypes = []any{
 	(*PrepareReply)(nil),    // 19: samebits.v1.PrepareReply
 	(*DisturbRequest)(nil),  // 20: samebits.v1.DisturbRequest
 	(*DisturbReply)(nil),    // 21: samebits.v1.DisturbReply
-	(*TraceRequest)(nil),    // 22: samebits.v1.TraceRequest
-	(*TraceReply)(nil),      // 23: samebits.v1.TraceReply
-	(*OperationTrace)(nil),  // 24: samebits.v1.OperationTrace
-	(*MeasureRequest)(nil),  // 25: samebits.v1.MeasureRequest
-	(*MeasureReply)(nil),    // 26: samebits.v1.MeasureReply
-	(*StatsRequest)(nil),    // 27: samebits.v1.StatsRequest
-	(*StatsReply)(nil),      // 28: samebits.v1.StatsReply
-	(*Problems)(nil),        // 29: samebits.v1.Problems
-	(*Problem)(nil),         // 30: samebits.v1.Problem
-	(*Setting)(nil),         // 31: samebits.v1.Setting
-	(DType)(0),              // 32: samebits.v1.DType
+	(*SituateRequest)(nil),  // 22: samebits.v1.SituateRequest
+	(*SituateReply)(nil),    // 23: samebits.v1.SituateReply
+	(*TraceRequest)(nil),    // 24: samebits.v1.TraceRequest
+	(*TraceReply)(nil),      // 25: samebits.v1.TraceReply
+	(*OperationTrace)(nil),  // 26: samebits.v1.OperationTrace
+	(*MeasureRequest)(nil),  // 27: samebits.v1.MeasureRequest
+	(*MeasureReply)(nil),    // 28: samebits.v1.MeasureReply
+	(*StatsRequest)(nil),    // 29: samebits.v1.StatsRequest
+	(*StatsReply)(nil),      // 30: samebits.v1.StatsReply
+	(*Problems)(nil),        // 31: samebits.v1.Problems
+	(*Problem)(nil),         // 32: samebits.v1.Problem
+	nil,                     // 33: samebits.v1.StatsReply.NodesByKindEntry
+	(*Setting)(nil),         // 34: samebits.v1.Setting
+	(DType)(0),              // 35: samebits.v1.DType
 }
 var file_samebits_wire_arm_proto_depIdxs = []int32{
-	31, // 0: samebits.v1.DescribeReply.environment:type_name -> samebits.v1.Setting
+	34, // 0: samebits.v1.DescribeReply.environment:type_name -> samebits.v1.Setting
 	1,  // 1: samebits.v1.AttachRequest.region:type_name -> samebits.v1.Region
 	9,  // 2: samebits.v1.BuildReply.inputs:type_name -> samebits.v1.TensorSpec
 	9,  // 3: samebits.v1.BuildReply.outputs:type_name -> samebits.v1.TensorSpec
 	8,  // 4: samebits.v1.BuildReply.others:type_name -> samebits.v1.Other
-	32, // 5: samebits.v1.TensorSpec.dtype:type_name -> samebits.v1.DType
+	35, // 5: samebits.v1.TensorSpec.dtype:type_name -> samebits.v1.DType
 	16, // 6: samebits.v1.RecordRequest.inputs:type_name -> samebits.v1.Bank
 	9,  // 7: samebits.v1.RecordReply.outputs:type_name -> samebits.v1.TensorSpec
 	0,  // 8: samebits.v1.ExportRequest.what:type_name -> samebits.v1.ExportRequest.What
 	1,  // 9: samebits.v1.ExportRequest.region:type_name -> samebits.v1.Region
 	1,  // 10: samebits.v1.LoadRequest.recording:type_name -> samebits.v1.Region
 	1,  // 11: samebits.v1.LoadRequest.weights:type_name -> samebits.v1.Region
-	31, // 12: samebits.v1.LoadRequest.options:type_name -> samebits.v1.Setting
+	34, // 12: samebits.v1.LoadRequest.options:type_name -> samebits.v1.Setting
 	1,  // 13: samebits.v1.LoadRequest.checkpoint:type_name -> samebits.v1.Region
 	9,  // 14: samebits.v1.LoadReply.inputs:type_name -> samebits.v1.TensorSpec
 	9,  // 15: samebits.v1.LoadReply.outputs:type_name -> samebits.v1.TensorSpec
@@ -2159,37 +2315,41 @@ var file_samebits_wire_arm_proto_depIdxs = []int32{
 	1,  // 18: samebits.v1.PlacedTensor.region:type_name -> samebits.v1.Region
 	16, // 19: samebits.v1.PrepareRequest.inputs:type_name -> samebits.v1.Bank
 	16, // 20: samebits.v1.PrepareRequest.outputs:type_name -> samebits.v1.Bank
-	1,  // 21: samebits.v1.TraceRequest.region:type_name -> samebits.v1.Region
-	24, // 22: samebits.v1.TraceReply.operations:type_name -> samebits.v1.OperationTrace
-	9,  // 23: samebits.v1.TraceReply.wanted:type_name -> samebits.v1.TensorSpec
-	30, // 24: samebits.v1.Problems.problems:type_name -> samebits.v1.Problem
-	2,  // 25: samebits.v1.Arm.Describe:input_type -> samebits.v1.DescribeRequest
-	4,  // 26: samebits.v1.Arm.Attach:input_type -> samebits.v1.AttachRequest
-	6,  // 27: samebits.v1.Arm.Build:input_type -> samebits.v1.BuildRequest
-	10, // 28: samebits.v1.Arm.Record:input_type -> samebits.v1.RecordRequest
-	12, // 29: samebits.v1.Arm.Export:input_type -> samebits.v1.ExportRequest
-	14, // 30: samebits.v1.Arm.Load:input_type -> samebits.v1.LoadRequest
-	18, // 31: samebits.v1.Arm.Prepare:input_type -> samebits.v1.PrepareRequest
-	20, // 32: samebits.v1.Arm.Disturb:input_type -> samebits.v1.DisturbRequest
-	22, // 33: samebits.v1.Arm.Trace:input_type -> samebits.v1.TraceRequest
-	25, // 34: samebits.v1.Arm.Measure:input_type -> samebits.v1.MeasureRequest
-	27, // 35: samebits.v1.Arm.Stats:input_type -> samebits.v1.StatsRequest
-	3,  // 36: samebits.v1.Arm.Describe:output_type -> samebits.v1.DescribeReply
-	5,  // 37: samebits.v1.Arm.Attach:output_type -> samebits.v1.AttachReply
-	7,  // 38: samebits.v1.Arm.Build:output_type -> samebits.v1.BuildReply
-	11, // 39: samebits.v1.Arm.Record:output_type -> samebits.v1.RecordReply
-	13, // 40: samebits.v1.Arm.Export:output_type -> samebits.v1.ExportReply
-	15, // 41: samebits.v1.Arm.Load:output_type -> samebits.v1.LoadReply
-	19, // 42: samebits.v1.Arm.Prepare:output_type -> samebits.v1.PrepareReply
-	21, // 43: samebits.v1.Arm.Disturb:output_type -> samebits.v1.DisturbReply
-	23, // 44: samebits.v1.Arm.Trace:output_type -> samebits.v1.TraceReply
-	26, // 45: samebits.v1.Arm.Measure:output_type -> samebits.v1.MeasureReply
-	28, // 46: samebits.v1.Arm.Stats:output_type -> samebits.v1.StatsReply
-	36, // [36:47] is the sub-list for method output_type
-	25, // [25:36] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	34, // 21: samebits.v1.SituateReply.facts:type_name -> samebits.v1.Setting
+	1,  // 22: samebits.v1.TraceRequest.region:type_name -> samebits.v1.Region
+	26, // 23: samebits.v1.TraceReply.operations:type_name -> samebits.v1.OperationTrace
+	9,  // 24: samebits.v1.TraceReply.wanted:type_name -> samebits.v1.TensorSpec
+	33, // 25: samebits.v1.StatsReply.nodes_by_kind:type_name -> samebits.v1.StatsReply.NodesByKindEntry
+	32, // 26: samebits.v1.Problems.problems:type_name -> samebits.v1.Problem
+	2,  // 27: samebits.v1.Arm.Describe:input_type -> samebits.v1.DescribeRequest
+	4,  // 28: samebits.v1.Arm.Attach:input_type -> samebits.v1.AttachRequest
+	6,  // 29: samebits.v1.Arm.Build:input_type -> samebits.v1.BuildRequest
+	10, // 30: samebits.v1.Arm.Record:input_type -> samebits.v1.RecordRequest
+	12, // 31: samebits.v1.Arm.Export:input_type -> samebits.v1.ExportRequest
+	14, // 32: samebits.v1.Arm.Load:input_type -> samebits.v1.LoadRequest
+	18, // 33: samebits.v1.Arm.Prepare:input_type -> samebits.v1.PrepareRequest
+	20, // 34: samebits.v1.Arm.Disturb:input_type -> samebits.v1.DisturbRequest
+	22, // 35: samebits.v1.Arm.Situate:input_type -> samebits.v1.SituateRequest
+	24, // 36: samebits.v1.Arm.Trace:input_type -> samebits.v1.TraceRequest
+	27, // 37: samebits.v1.Arm.Measure:input_type -> samebits.v1.MeasureRequest
+	29, // 38: samebits.v1.Arm.Stats:input_type -> samebits.v1.StatsRequest
+	3,  // 39: samebits.v1.Arm.Describe:output_type -> samebits.v1.DescribeReply
+	5,  // 40: samebits.v1.Arm.Attach:output_type -> samebits.v1.AttachReply
+	7,  // 41: samebits.v1.Arm.Build:output_type -> samebits.v1.BuildReply
+	11, // 42: samebits.v1.Arm.Record:output_type -> samebits.v1.RecordReply
+	13, // 43: samebits.v1.Arm.Export:output_type -> samebits.v1.ExportReply
+	15, // 44: samebits.v1.Arm.Load:output_type -> samebits.v1.LoadReply
+	19, // 45: samebits.v1.Arm.Prepare:output_type -> samebits.v1.PrepareReply
+	21, // 46: samebits.v1.Arm.Disturb:output_type -> samebits.v1.DisturbReply
+	23, // 47: samebits.v1.Arm.Situate:output_type -> samebits.v1.SituateReply
+	25, // 48: samebits.v1.Arm.Trace:output_type -> samebits.v1.TraceReply
+	28, // 49: samebits.v1.Arm.Measure:output_type -> samebits.v1.MeasureReply
+	30, // 50: samebits.v1.Arm.Stats:output_type -> samebits.v1.StatsReply
+	39, // [39:51] is the sub-list for method output_type
+	27, // [27:39] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_samebits_wire_arm_proto_init() }
@@ -2204,7 +2364,7 @@ func file_samebits_wire_arm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samebits_wire_arm_proto_rawDesc), len(file_samebits_wire_arm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   30,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -30,6 +30,7 @@ const (
 	Arm_Load_FullMethodName     = "/samebits.v1.Arm/Load"
 	Arm_Prepare_FullMethodName  = "/samebits.v1.Arm/Prepare"
 	Arm_Disturb_FullMethodName  = "/samebits.v1.Arm/Disturb"
+	Arm_Situate_FullMethodName  = "/samebits.v1.Arm/Situate"
 	Arm_Trace_FullMethodName    = "/samebits.v1.Arm/Trace"
 	Arm_Measure_FullMethodName  = "/samebits.v1.Arm/Measure"
 	Arm_Stats_FullMethodName    = "/samebits.v1.Arm/Stats"
@@ -54,6 +55,9 @@ type ArmClient interface {
 	Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*PrepareReply, error)
 	// Disturb poisons outputs and churns memory between steps, as an unkind program would.
 	Disturb(ctx context.Context, in *DisturbRequest, opts ...grpc.CallOption) (*DisturbReply, error)
+	// Situate puts the arm, after Prepare, into a situation in which its following steps must still be right (see
+	// docs/wire.md#situations). One that the arm does not know is UNIMPLEMENTED with the problem UNKNOWN_SITUATION.
+	Situate(ctx context.Context, in *SituateRequest, opts ...grpc.CallOption) (*SituateReply, error)
 	// Trace runs one eager step and gives the digest of every result of every operation.
 	Trace(ctx context.Context, in *TraceRequest, opts ...grpc.CallOption) (*TraceReply, error)
 	// Measure times steps inside the plugin, transfers of inputs and outputs left out.
@@ -149,6 +153,16 @@ func (c *armClient) Disturb(ctx context.Context, in *DisturbRequest, opts ...grp
 	return out, nil
 }
 
+func (c *armClient) Situate(ctx context.Context, in *SituateRequest, opts ...grpc.CallOption) (*SituateReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SituateReply)
+	err := c.cc.Invoke(ctx, Arm_Situate_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *armClient) Trace(ctx context.Context, in *TraceRequest, opts ...grpc.CallOption) (*TraceReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(TraceReply)
@@ -198,6 +212,9 @@ type ArmServer interface {
 	Prepare(context.Context, *PrepareRequest) (*PrepareReply, error)
 	// Disturb poisons outputs and churns memory between steps, as an unkind program would.
 	Disturb(context.Context, *DisturbRequest) (*DisturbReply, error)
+	// Situate puts the arm, after Prepare, into a situation in which its following steps must still be right (see
+	// docs/wire.md#situations). One that the arm does not know is UNIMPLEMENTED with the problem UNKNOWN_SITUATION.
+	Situate(context.Context, *SituateRequest) (*SituateReply, error)
 	// Trace runs one eager step and gives the digest of every result of every operation.
 	Trace(context.Context, *TraceRequest) (*TraceReply, error)
 	// Measure times steps inside the plugin, transfers of inputs and outputs left out.
@@ -236,6 +253,9 @@ func (UnimplementedArmServer) Prepare(context.Context, *PrepareRequest) (*Prepar
 }
 func (UnimplementedArmServer) Disturb(context.Context, *DisturbRequest) (*DisturbReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Disturb not implemented")
+}
+func (UnimplementedArmServer) Situate(context.Context, *SituateRequest) (*SituateReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Situate not implemented")
 }
 func (UnimplementedArmServer) Trace(context.Context, *TraceRequest) (*TraceReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Trace not implemented")
@@ -411,6 +431,24 @@ func _Arm_Disturb_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Arm_Situate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SituateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ArmServer).Situate(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Arm_Situate_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ArmServer).Situate(ctx, req.(*SituateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Arm_Trace_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(TraceRequest)
 	if err := dec(in); err != nil {
@@ -503,6 +541,10 @@ var Arm_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Disturb",
 			Handler:    _Arm_Disturb_Handler,
+		},
+		{
+			MethodName: "Situate",
+			Handler:    _Arm_Situate_Handler,
 		},
 		{
 			MethodName: "Trace",

@@ -118,6 +118,9 @@ func (a *fakeArm) Prepare(_ context.Context, r arm.PrepareRequest) (arm.PrepareR
 	return arm.PrepareReply{}, nil
 }
 
+func (a *fakeArm) Situate(context.Context, arm.SituateRequest) (arm.SituateReply, error) {
+	return arm.SituateReply{}, arm.ErrUnimplemented
+}
 func (a *fakeArm) Disturb(context.Context, arm.DisturbRequest) error { return nil }
 
 func (a *fakeArm) Step(context.Context, int, int) error {

@@ -457,6 +457,10 @@ func (a *fakeArm) write(bank int, outputs ...[]float32) {
 	}
 }
 
+func (a *fakeArm) Situate(context.Context, arm.SituateRequest) (arm.SituateReply, error) {
+	return arm.SituateReply{}, arm.ErrUnimplemented
+}
+
 func (a *fakeArm) Disturb(_ context.Context, r arm.DisturbRequest) error {
 	a.poisoned = a.poisoned || r.PoisonOutputs
 	a.churned = a.churned || r.Churn

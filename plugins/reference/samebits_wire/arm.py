@@ -53,6 +53,13 @@ class Arm:
         """Poison outputs and churn memory."""
         raise _unimplemented("Disturb")
 
+    def situate(self, request: wire.SituateRequest) -> wire.SituateReply:
+        """Do what may happen to an arm between steps, after `prepare`.
+
+        docs/wire.md says what each is. Raise `unknown_situation` for what you do not know.
+        """
+        raise unknown_situation(request.situation)
+
     def trace(self, request: wire.TraceRequest, memory: Memory) -> wire.TraceReply:
         """Run one eager step and give the digest of every result of every operation."""
         raise _unimplemented("Trace")
@@ -67,6 +74,12 @@ class Arm:
 
     def close(self) -> None:
         """Free things at a graceful end. Not called when the host died."""
+
+
+def unknown_situation(situation: str) -> ProblemError:
+    """Make the problem of an arm that is asked for a situation it does not know. The gate for it is then skipped."""
+    problem = Problem("UNKNOWN_SITUATION", f'this arm knows no situation "{situation}"')
+    return ProblemError(problem, Kind.UNIMPLEMENTED)
 
 
 def _unimplemented(call: str) -> ProblemError:

@@ -238,6 +238,20 @@ class DisturbReply(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class SituateRequest(_message.Message):
+    __slots__ = ("situation", "seed")
+    SITUATION_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    situation: str
+    seed: int
+    def __init__(self, situation: _Optional[str] = ..., seed: _Optional[int] = ...) -> None: ...
+
+class SituateReply(_message.Message):
+    __slots__ = ("facts",)
+    FACTS_FIELD_NUMBER: _ClassVar[int]
+    facts: _containers.RepeatedCompositeFieldContainer[_recording_pb2.Setting]
+    def __init__(self, facts: _Optional[_Iterable[_Union[_recording_pb2.Setting, _Mapping]]] = ...) -> None: ...
+
 class TraceRequest(_message.Message):
     __slots__ = ("input_bank", "want", "operation", "result", "region")
     INPUT_BANK_FIELD_NUMBER: _ClassVar[int]
@@ -289,7 +303,14 @@ class StatsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatsReply(_message.Message):
-    __slots__ = ("captures", "replays", "eager_steps", "fallbacks", "launches", "peak_bytes", "fallback_reason", "synchronisations", "reserved_bytes")
+    __slots__ = ("captures", "replays", "eager_steps", "fallbacks", "launches", "peak_bytes", "fallback_reason", "synchronisations", "reserved_bytes", "nodes_by_kind", "generator", "invalidations", "latched", "allocated_bytes")
+    class NodesByKindEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     CAPTURES_FIELD_NUMBER: _ClassVar[int]
     REPLAYS_FIELD_NUMBER: _ClassVar[int]
     EAGER_STEPS_FIELD_NUMBER: _ClassVar[int]
@@ -299,6 +320,11 @@ class StatsReply(_message.Message):
     FALLBACK_REASON_FIELD_NUMBER: _ClassVar[int]
     SYNCHRONISATIONS_FIELD_NUMBER: _ClassVar[int]
     RESERVED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    NODES_BY_KIND_FIELD_NUMBER: _ClassVar[int]
+    GENERATOR_FIELD_NUMBER: _ClassVar[int]
+    INVALIDATIONS_FIELD_NUMBER: _ClassVar[int]
+    LATCHED_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATED_BYTES_FIELD_NUMBER: _ClassVar[int]
     captures: int
     replays: int
     eager_steps: int
@@ -308,7 +334,12 @@ class StatsReply(_message.Message):
     fallback_reason: str
     synchronisations: int
     reserved_bytes: int
-    def __init__(self, captures: _Optional[int] = ..., replays: _Optional[int] = ..., eager_steps: _Optional[int] = ..., fallbacks: _Optional[int] = ..., launches: _Optional[int] = ..., peak_bytes: _Optional[int] = ..., fallback_reason: _Optional[str] = ..., synchronisations: _Optional[int] = ..., reserved_bytes: _Optional[int] = ...) -> None: ...
+    nodes_by_kind: _containers.ScalarMap[str, int]
+    generator: str
+    invalidations: int
+    latched: bool
+    allocated_bytes: int
+    def __init__(self, captures: _Optional[int] = ..., replays: _Optional[int] = ..., eager_steps: _Optional[int] = ..., fallbacks: _Optional[int] = ..., launches: _Optional[int] = ..., peak_bytes: _Optional[int] = ..., fallback_reason: _Optional[str] = ..., synchronisations: _Optional[int] = ..., reserved_bytes: _Optional[int] = ..., nodes_by_kind: _Optional[_Mapping[str, int]] = ..., generator: _Optional[str] = ..., invalidations: _Optional[int] = ..., latched: _Optional[bool] = ..., allocated_bytes: _Optional[int] = ...) -> None: ...
 
 class Problems(_message.Message):
     __slots__ = ("problems",)

@@ -74,6 +74,11 @@ class ArmStub:
                 request_serializer=samebits__wire_dot_arm__pb2.DisturbRequest.SerializeToString,
                 response_deserializer=samebits__wire_dot_arm__pb2.DisturbReply.FromString,
                 _registered_method=True)
+        self.Situate = channel.unary_unary(
+                '/samebits.v1.Arm/Situate',
+                request_serializer=samebits__wire_dot_arm__pb2.SituateRequest.SerializeToString,
+                response_deserializer=samebits__wire_dot_arm__pb2.SituateReply.FromString,
+                _registered_method=True)
         self.Trace = channel.unary_unary(
                 '/samebits.v1.Arm/Trace',
                 request_serializer=samebits__wire_dot_arm__pb2.TraceRequest.SerializeToString,
@@ -149,6 +154,14 @@ class ArmServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Situate(self, request, context):
+        """Situate puts the arm, after Prepare, into a situation in which its following steps must still be right (see
+        docs/wire.md#situations). One that the arm does not know is UNIMPLEMENTED with the problem UNKNOWN_SITUATION.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Trace(self, request, context):
         """Trace runs one eager step and gives the digest of every result of every operation.
         """
@@ -211,6 +224,11 @@ def add_ArmServicer_to_server(servicer, server):
                     servicer.Disturb,
                     request_deserializer=samebits__wire_dot_arm__pb2.DisturbRequest.FromString,
                     response_serializer=samebits__wire_dot_arm__pb2.DisturbReply.SerializeToString,
+            ),
+            'Situate': grpc.unary_unary_rpc_method_handler(
+                    servicer.Situate,
+                    request_deserializer=samebits__wire_dot_arm__pb2.SituateRequest.FromString,
+                    response_serializer=samebits__wire_dot_arm__pb2.SituateReply.SerializeToString,
             ),
             'Trace': grpc.unary_unary_rpc_method_handler(
                     servicer.Trace,
@@ -444,6 +462,33 @@ class Arm:
             '/samebits.v1.Arm/Disturb',
             samebits__wire_dot_arm__pb2.DisturbRequest.SerializeToString,
             samebits__wire_dot_arm__pb2.DisturbReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Situate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/samebits.v1.Arm/Situate',
+            samebits__wire_dot_arm__pb2.SituateRequest.SerializeToString,
+            samebits__wire_dot_arm__pb2.SituateReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -81,6 +81,14 @@ class Servicer(arm_pb2_grpc.ArmServicer):
         self._answer(context, lambda: self._loop.arm.disturb(request))
         return wire.DisturbReply()
 
+    def Situate(self, request: wire.SituateRequest, context: grpc.ServicerContext) -> wire.SituateReply:
+        def situate() -> wire.SituateReply:
+            if not self._loop.inputs:
+                raise ProblemError(Problem("WRONG_ORDER", "Situate comes after Prepare"), Kind.WRONG_ORDER)
+            return self._loop.arm.situate(request)
+
+        return self._answer(context, situate)
+
     def Trace(self, request: wire.TraceRequest, context: grpc.ServicerContext) -> wire.TraceReply:
         def trace() -> wire.TraceReply:
             self._loop.check_bank(request.input_bank, self._loop.inputs, "input")
