@@ -64,6 +64,8 @@ type Difference struct {
 	Want   string          `json:"want"` // digest
 	Got    string          `json:"got"`  // digest
 	Bits   compare.Figures `json:"bits"`
+	// Histogram counts elements by their distance.
+	Histogram []compare.Bucket `json:"histogram,omitempty"`
 }
 
 func (d Difference) String() string {
@@ -96,7 +98,11 @@ func differences(probe string, want, got Outputs) ([]Difference, error) {
 		if err != nil {
 			return nil, fmt.Errorf("output %s: %w", w.Name, err)
 		}
-		all = append(all, Difference{probe, w.Name, w.DType.String(), append([]int64{}, w.Sizes...), w.Digest, g.Digest, bits})
+		histogram, _, err := compare.Histogram(w.DType, w.Data, g.Data)
+		if err != nil {
+			return nil, fmt.Errorf("output %s: %w", w.Name, err)
+		}
+		all = append(all, Difference{probe, w.Name, w.DType.String(), append([]int64{}, w.Sizes...), w.Digest, g.Digest, bits, histogram})
 	}
 	return all, nil
 }

@@ -37,7 +37,8 @@ type StateDifference struct {
 	Want    string  `json:"want"` // digest
 	Got     string  `json:"got"`  // digest
 	// Bits is there if the step could be run again to compare with.
-	Bits *compare.Figures `json:"bits,omitempty"`
+	Bits      *compare.Figures `json:"bits,omitempty"`
+	Histogram []compare.Bucket `json:"histogram,omitempty"`
 }
 
 func (d StateDifference) String() string {

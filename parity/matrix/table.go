@@ -46,7 +46,10 @@ type Cell struct {
 	// The medians of a step of the two graph arms, in milliseconds, where both were measured.
 	NativeGraph    float64 `json:"native_graph_ms,omitempty"`
 	ReferenceGraph float64 `json:"reference_graph_ms,omitempty"`
-	Reproduce      string  `json:"reproduce"`
+	// Their peaks of device memory in bytes, where both were counted.
+	NativePeak    int64  `json:"native_graph_peak_bytes,omitempty"`
+	ReferencePeak int64  `json:"reference_graph_peak_bytes,omitempty"`
+	Reproduce     string `json:"reproduce"`
 }
 
 // Good reports whether nothing is wrong with the cell.
@@ -58,6 +61,14 @@ func (c Cell) Ratio() float64 {
 		return 0
 	}
 	return c.NativeGraph / c.ReferenceGraph
+}
+
+// MemoryRatio is the peak of native's graph as a part of PyTorch's; 0 where it was not counted.
+func (c Cell) MemoryRatio() float64 {
+	if c.ReferencePeak == 0 {
+		return 0
+	}
+	return float64(c.NativePeak) / float64(c.ReferencePeak)
 }
 
 // Total counts the verdicts of one mode and precision.
@@ -125,6 +136,9 @@ func newCell(r result.Result) Cell {
 	reference, theirs := r.Timings[arm.ReferenceGraph]
 	if ours && theirs {
 		c.NativeGraph, c.ReferenceGraph = native.MedianMS, reference.MedianMS
+	}
+	if our, their := r.Memory[arm.NativeGraph].PeakBytes, r.Memory[arm.ReferenceGraph].PeakBytes; our > 0 && their > 0 {
+		c.NativePeak, c.ReferencePeak = our, their
 	}
 	return c
 }

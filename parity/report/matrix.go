@@ -35,6 +35,9 @@ func MatrixText(w io.Writer, t matrix.Table) error {
 	if hasRatios(t) {
 		b.WriteString("Beside a verdict: the time of native's graph as a part of PyTorch's.\n")
 	}
+	if line := memoryText(t); line != "" {
+		b.WriteString(line + ".\n")
+	}
 	for _, c := range t.Cells {
 		if !c.Good() {
 			fmt.Fprintf(&b, "%s: %s %s: %s\n  again: %s\n", cellName(c), c.Verdict, c.Reason, c.Summary, c.Reproduce)
@@ -54,6 +57,9 @@ func MatrixMarkdown(w io.Writer, t matrix.Table) error {
 	b.WriteString("\n\n")
 	for _, total := range t.Totals {
 		fmt.Fprintf(&b, "- %s\n", totalText(total))
+	}
+	if line := memoryText(t); line != "" {
+		fmt.Fprintf(&b, "- %s\n", line)
 	}
 	b.WriteString("\n")
 	columns, precisions := columnsOf(t), t.Precisions()
@@ -143,6 +149,28 @@ func verdicts(cells map[string]matrix.Cell, precisions []string) []string {
 
 func hasRatios(t matrix.Table) bool {
 	return slices.ContainsFunc(t.Cells, func(c matrix.Cell) bool { return c.Ratio() > 0 })
+}
+
+// memoryText says in how many cells native's graph takes no more device memory than PyTorch's, and where it takes most.
+func memoryText(t matrix.Table) string {
+	counted, within := 0, 0
+	var most matrix.Cell
+	for _, c := range t.Cells {
+		if ratio := c.MemoryRatio(); ratio > 0 {
+			counted++
+			if ratio <= 1 {
+				within++
+			}
+			if ratio > most.MemoryRatio() {
+				most = c
+			}
+		}
+	}
+	if counted == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Native's graph takes no more device memory than PyTorch's in %d of %d cells; at most it takes %.3f of it, in %s", within, counted,
+		most.MemoryRatio(), cellName(most))
 }
 
 func totalText(total matrix.Total) string {

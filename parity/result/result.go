@@ -56,9 +56,35 @@ type Result struct {
 	Arms        []string                 `json:"arms"` // those that ran, in their order
 	Gates       map[gate.ID]gate.Finding `json:"gates"`
 	Digests     Digests                  `json:"digests"`
-	Timings     map[string]Timing        `json:"timings"` // by arm
+	Timings     map[string]Timing        `json:"timings"`                 // by arm
+	Weights     int64                    `json:"weights_bytes,omitempty"` // of the parameters, buffers and constants that a step reads
+	Memory      map[string]Memory        `json:"memory,omitempty"`        // by arm, where the arm counts it
+	Processes   []Process                `json:"processes,omitempty"`     // in the order in which they were started
 	Environment map[string]string        `json:"environment"`
 	Reproduce   string                   `json:"reproduce"` // the command that makes this result again
+}
+
+// Memory is what an arm took of its device from the build of its model until it was ready to step, its capture among it; of
+// an eager arm with its steps.
+type Memory struct {
+	PeakBytes     int64 `json:"peak_bytes"`               // the most that was allocated at once
+	ReservedBytes int64 `json:"reserved_bytes,omitempty"` // the most that a caching allocator held; none: there is no such allocator
+	ArenaBytes    int64 `json:"arena_bytes,omitempty"`    // the part of the peak that all results share; of native arms
+}
+
+// Process says when the process of an arm, or of the recorder, did what.
+type Process struct {
+	Arm    string  `json:"arm"` // or recorder
+	Phases []Phase `json:"phases"`
+}
+
+// Phase is a number of calls of a kind, one right after the other.
+type Phase struct {
+	Name   string  `json:"phase"`               // start, build, record, load, prepare, steps, trace, measure
+	At     float64 `json:"at_ms"`               // since the cell's begin
+	Took   float64 `json:"took_ms"`             // from the begin of the first to the end of the last
+	Waited float64 `json:"waited_ms,omitempty"` // the part of it in which the process waited for its turn
+	Calls  int     `json:"calls"`
 }
 
 // Training is what a training run was made of.

@@ -74,7 +74,9 @@ func (v *verification) newParts() *parts {
 		}
 	}
 	once := func(ctx context.Context, s *session) (e evidence, err error) {
-		e.run, err = s.all(ctx)
+		if e.run, err = s.all(ctx); err == nil {
+			err = v.weigh(ctx, s)
+		}
 		return e, err
 	}
 	ps := &parts{

@@ -129,6 +129,7 @@ func (v *verification) load(ctx context.Context, s *session, options []recording
 	if err != nil {
 		return err
 	}
+	s.arena = loaded.ArenaBytes
 	if err := v.describe(ctx, s.arm, native); err != nil { // now that it has opened its device
 		return err
 	}
@@ -142,7 +143,10 @@ func (v *verification) eagerly(ctx context.Context, s *session) (evidence, error
 		return evidence{}, err
 	}
 	again, err := s.step(ctx, s.probes[0], 0)
-	return evidence{run: run, again: again}, err
+	if err != nil {
+		return evidence{}, err
+	}
+	return evidence{run: run, again: again}, v.weigh(ctx, s)
 }
 
 // replays runs a graph arm over and over, with its outputs poisoned and memory churned before each replay, and holds each
@@ -154,6 +158,7 @@ func (v *verification) replays(ctx context.Context, s *session, eager gate.Run) 
 	if e.engage.Before, err = s.arm.Stats(ctx); err != nil {
 		return e, err
 	}
+	v.account.weigh(s, e.engage.Before) // what disturbs it takes memory, too
 	var held gate.Outputs
 	var heldProbe string
 	for i, name := range rotation(s.probes, gate.MinReplays) {

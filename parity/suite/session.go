@@ -26,6 +26,7 @@ type session struct {
 	outputs  []tensor.Spec
 	data     [outputBanks][][]byte
 	prepared arm.PrepareReply
+	arena    int64 // of a native arm
 }
 
 // ready places one bank of inputs for each probe and the banks of outputs, and prepares the arm.

@@ -20,6 +20,7 @@ type Call struct {
 // start starts a process for an arm of this cell, and teaches it to wait for its turns.
 func (v *verification) start(ctx context.Context, name string, start func(context.Context) (Arm, error)) (Arm, error) {
 	p := polite{suite: v.suite, cell: v.asked, name: name}
+	p.note = v.account.process(name)
 	err := p.call(ctx, "Start", p.busy, func() (err error) {
 		p.Arm, err = start(ctx)
 		return err
@@ -36,6 +37,15 @@ type polite struct {
 	suite *Suite
 	cell  Cell
 	name  string
+	note  func(Call)
+}
+
+// tell says what was done.
+func (p polite) tell(c Call) {
+	p.note(c)
+	if p.suite.Calls != nil {
+		p.suite.Calls(c)
+	}
 }
 
 // busy waits for the turn of work that keeps a processor busy and needs no GPU. Without a GPU the processors are the device.
@@ -56,9 +66,7 @@ func (p polite) call(ctx context.Context, what string, turn func(context.Context
 	defer done()
 	waited := time.Since(began)
 	err = call()
-	if p.suite.Calls != nil {
-		p.suite.Calls(Call{p.cell, p.name, what, began, waited, time.Since(began) - waited})
-	}
+	p.tell(Call{p.cell, p.name, what, began, waited, time.Since(began) - waited})
 	return err
 }
 
@@ -146,7 +154,5 @@ func (p polite) Measure(ctx context.Context, r arm.MeasureRequest) (reply arm.Me
 func (p polite) Stop() {
 	began := time.Now()
 	p.Arm.Stop()
-	if p.suite.Calls != nil {
-		p.suite.Calls(Call{Cell: p.cell, Arm: p.name, What: "Stop", Began: began, Took: time.Since(began)})
-	}
+	p.tell(Call{Cell: p.cell, Arm: p.name, What: "Stop", Began: began, Took: time.Since(began)})
 }

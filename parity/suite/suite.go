@@ -5,6 +5,7 @@ package suite
 import (
 	"context"
 	"sync"
+	"time"
 
 	"samebits/bridge/digest"
 	"samebits/bridge/recording"
@@ -63,6 +64,7 @@ type verification struct {
 	runs     map[string]gate.Run // what arms gave, where SEAM or SHAPE asks for it
 	training training            // of a cell of mode train
 	result   result.Result
+	account  account
 	step     int
 }
 
@@ -81,7 +83,8 @@ func (s *Suite) Verify(ctx context.Context, cell Cell) result.Result {
 
 func (s *Suite) begin(cell Cell) *verification {
 	return &verification{suite: s, asked: cell, cell: cell, probes: probe.Names(), result: cell.Result(),
-		ready: make(chan struct{}), environment: map[string][]recording.Setting{}, runs: map[string]gate.Run{}}
+		ready: make(chan struct{}), environment: map[string][]recording.Setting{}, runs: map[string]gate.Run{},
+		account: account{began: time.Now(), memory: map[string]result.Memory{}}}
 }
 
 // run goes through the arms. It ends early, without an error, where a gate that failed leaves nothing to compare with.
@@ -179,6 +182,7 @@ func (v *verification) record(ctx context.Context, again bool) error {
 // noteRecording names the recording in the result, and shows it to who wants to see it.
 func (v *verification) noteRecording() {
 	v.result.Digests.Recording = v.recorded.Recording.Digest
+	v.result.Weights = weightBytes(v.recorded.Recording)
 	if v.suite.OnRecording != nil {
 		v.suite.OnRecording(v.recorded.File)
 	}

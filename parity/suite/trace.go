@@ -28,6 +28,7 @@ type Culprit struct {
 	Native    string           `json:"native"`    // digest
 	Operands  []Operand        `json:"operands"`
 	Bits      *compare.Figures `json:"bits,omitempty"`
+	Histogram []compare.Bucket `json:"histogram,omitempty"`
 }
 
 // Operand is a tensor that the operation took, as each side had it. A digest is empty if the side never made that tensor;
@@ -121,9 +122,7 @@ func (v *verification) compareTraces(ctx context.Context, eager, engine *session
 				continue
 			}
 			c := v.culprit(traces, probe, i, j, weight)
-			var err error
-			c.Bits, err = fetch(ctx, rec, eager, engine, bank, i, j)
-			return c, err
+			return c, c.fetch(ctx, rec, eager, engine, bank)
 		}
 	}
 	return nil, nil
@@ -173,24 +172,29 @@ func digestAt(t arm.OperationTrace, i int) string {
 	return ""
 }
 
-// fetch copies one result out of both sides and compares it.
-func fetch(ctx context.Context, rec *recording.Recording, eager, engine *session, bank, at, result int) (*compare.Figures, error) {
-	v := &rec.Values[recording.Values(rec.Operations[at].Results, nil)[result]]
+// fetch copies the result out of both sides and compares it.
+func (c *Culprit) fetch(ctx context.Context, rec *recording.Recording, eager, engine *session, bank int) error {
+	v := &rec.Values[recording.Values(rec.Operations[c.Operation].Results, nil)[c.Result]]
 	spec := tensor.Spec{DType: v.DType, Sizes: v.Sizes}
 	var sides [2][]byte
 	for i, s := range []*session{eager, engine} {
 		region, data, err := s.arm.Alloc(ctx, spec.Bytes())
 		if err != nil {
-			return nil, err
+			return err
 		}
-		_, err = s.arm.Trace(ctx, arm.TraceRequest{InputBank: bank, Want: &arm.Wanted{Operation: at, Result: result, Region: region}})
+		_, err = s.arm.Trace(ctx, arm.TraceRequest{InputBank: bank, Want: &arm.Wanted{Operation: c.Operation, Result: c.Result, Region: region}})
 		if err != nil {
-			return nil, fmt.Errorf("%s: fetch a result of operation %d: %w", s.name, at, err)
+			return fmt.Errorf("%s: fetch a result of operation %d: %w", s.name, c.Operation, err)
 		}
 		sides[i] = data[:spec.Bytes()]
 	}
 	bits, err := compare.Bits(v.DType, sides[0], sides[1])
-	return &bits, err
+	if err != nil {
+		return err
+	}
+	c.Bits = &bits
+	c.Histogram, _, err = compare.Histogram(v.DType, sides[0], sides[1])
+	return err
 }
 
 // Trace records a cell and compares its operations one by one on a probe. It gives nil if all agree.

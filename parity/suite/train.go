@@ -79,6 +79,11 @@ func (t *trainee) episodes(ctx context.Context, bases ...*line) (*line, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.graph() {
+		t.v.account.weigh(&t.session, l.engaged.Before) // what disturbs it takes memory, too
+	} else if err := t.v.weigh(ctx, &t.session); err != nil {
+		return nil, err
+	}
 	l.changing, err = t.engage(ctx, &l.obeying, func() (*gate.History, error) {
 		return t.run(ctx, tr.changingEpisode(""), nil, nil, of(gate.Changing)...)
 	})

@@ -48,6 +48,9 @@ func (v *verification) explain(ctx context.Context, f *gate.Finding, base, got *
 			return err
 		}
 		d.Bits = &bits
+		if d.Histogram, _, err = compare.Histogram(want.DType, want.Data, parting.Tensors[at].Data); err != nil {
+			return err
+		}
 	}
 	f.Detail = strings.Replace(f.Detail, before, figures.Differences[0].String(), 1)
 	if trace {

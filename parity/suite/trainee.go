@@ -168,7 +168,7 @@ func (t *trainee) load(ctx context.Context, short bool, checkpoint []byte) (err 
 	if err != nil || !t.native {
 		return err
 	}
-	t.checkpointLength = loaded.CheckpointLength
+	t.checkpointLength, t.arena = loaded.CheckpointLength, loaded.ArenaBytes
 	if err := t.v.describe(ctx, t.arm, native); err != nil { // now that it has opened its device
 		return err
 	}

@@ -32,6 +32,7 @@ func (v *verification) finish(ctx context.Context, err error) {
 		}
 	}
 	r.Environment = v.mergedEnvironment()
+	v.account.close(r)
 	if err != nil {
 		verdict, problems := Classify(ctx, err)
 		r.Verdict, r.Problems = verdict, result.Problems(problems)
