@@ -4,7 +4,10 @@ package diag
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Problem is one thing that is wrong with what somebody gave us.
@@ -63,8 +66,40 @@ func (ps *Problems) Add(reason, path, format string, args ...any) {
 		*ps = append(*ps, Problem{Reason: "MORE_PROBLEMS", Summary: fmt.Sprintf("there are more; the first %d are listed", Limit)})
 		return
 	}
-	*ps = append(*ps, Problem{Reason: reason, Path: path, Summary: fmt.Sprintf(format, args...)})
+	*ps = append(*ps, Problem{Reason: reason, Path: Readable(path), Summary: Readable(fmt.Sprintf(format, args...))})
 }
+
+// mostText is how many bytes of a text are kept: names in a hostile file may be as long as the file.
+const mostText = 4 << 10
+
+// Readable makes a text one that can be shown, whoever wrote it: what a terminal might obey is spelled out, other spaces
+// are spaces, and what is too long is cut.
+func Readable(text string) string {
+	if len(text) <= mostText && utf8.ValidString(text) && strings.IndexFunc(text, unreadable) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		if b.Len() >= mostText {
+			b.WriteString("…")
+			break
+		}
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case !unreadable(r):
+			b.WriteRune(r)
+		case unicode.IsSpace(r):
+			b.WriteByte(' ')
+		default:
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
+}
+
+func unreadable(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' }
 
 // New makes an error of one problem.
 func New(reason, path, format string, args ...any) error {

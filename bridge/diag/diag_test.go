@@ -51,3 +51,27 @@ func TestAddStopsAtLimit(t *testing.T) {
 		t.Errorf("text starts %.60q", ps.Error())
 	}
 }
+
+// What a hostile file or plugin writes does a terminal no harm.
+func TestReadable(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"plain", "weights/läyer1: 3 × 4\n\tmore", "weights/läyer1: 3 × 4\n\tmore"},
+		{"escape sequence", "a\x1b[31mb\rc\x7f", `a\x1b[31mb c\x7f`},
+		{"other space", "proto:\u00a0torn", "proto: torn"},
+		{"direction of writing", "a\u202eb", `a\u202eb`},
+		{"no UTF-8", "a\xffb", `a\xffb`},
+		{"the character that stands for none", "a\ufffdb", "a\ufffdb"},
+		{"long", strings.Repeat("é", 3000), strings.Repeat("é", 2048) + "…"},
+		{"long, cut behind a character", "x" + strings.Repeat("é", 3000), "x" + strings.Repeat("é", 2048) + "…"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := diag.Readable(c.text); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			ps, _ := diag.Of(diag.New("R", c.text, "%s", c.text))
+			if ps[0].Path != c.want || ps[0].Summary != c.want {
+				t.Errorf("problem %q", ps[0])
+			}
+		})
+	}
+}

@@ -17,7 +17,7 @@ func Decode(data []byte) (*Recording, error) {
 	}
 	var m samebitsv1.Recording
 	if err := (proto.UnmarshalOptions{RecursionLimit: recursionLimit}).Unmarshal(data, &m); err != nil {
-		return nil, diag.New("TORN_RECORDING", "", "it is no recording, or a torn one: %v", err)
+		return nil, diag.New("TORN_RECORDING", place(0), "it is no recording, or a torn one: %v", err)
 	}
 	// A newer version may have fields that we do not know: the version is what to say then.
 	if v := m.GetHeader().GetSchema(); v != Schema {

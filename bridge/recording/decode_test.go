@@ -2,6 +2,7 @@ package recording_test
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -96,6 +97,27 @@ func TestDecodeRefuses(t *testing.T) {
 				t.Errorf("error %v, want %s: …%s…", err, c.reason, c.text)
 			}
 		})
+	}
+}
+
+// What is wrong with bytes is said with the first byte that is.
+func TestPlaces(t *testing.T) {
+	whole := recordingtest.Encoded(t, recordingtest.ConvBNReLU())
+	other := bytes.Clone(whole)
+	at := bytes.Index(other, []byte("conv.weight"))
+	other[at] = 0xff
+	for _, c := range []struct {
+		name, want string
+		data       []byte
+	}{
+		{"unknown field", fmt.Sprintf("byte %d", len(whole)), append(bytes.Clone(whole), 0x78, 1)},
+		{"no UTF-8", fmt.Sprintf("byte %d", at-1), other}, // its length stands before it
+		{"text", "byte 1", []byte("this is no recording at all")},
+	} {
+		_, err := recording.Decode(c.data)
+		if ps, _ := diag.Of(err); len(ps) != 1 || ps[0].Path != c.want {
+			t.Errorf("%s: %v, want it at %s", c.name, err, c.want)
+		}
 	}
 }
 

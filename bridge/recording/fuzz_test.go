@@ -2,46 +2,190 @@ package recording_test
 
 import (
 	"bytes"
-	"runtime"
+	"encoding/binary"
 	"testing"
 
-	"samebits/bridge/diag"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"samebits/bridge/fuzztest"
+	"samebits/bridge/proto/samebitsv1"
 	"samebits/bridge/recording"
 	"samebits/bridge/recording/recordingtest"
 )
 
+// kept are recordings of real steps, in a file each.
+const kept = "../python/tests/data/*/recording.pb"
+
+// decode checks what holds of any bytes.
+func decode(t *testing.T, data []byte) {
+	t.Helper()
+	var r *recording.Recording
+	var err error
+	fuzztest.Bounded(t, len(data), 1<<20, 400, func() { r, err = recording.Decode(data) })
+	if err != nil {
+		fuzztest.Refused(t, err)
+		return
+	}
+	useEverything(r)
+	encoded := recordingtest.Encoded(t, r)
+	again, err := recording.Decode(encoded)
+	if err != nil {
+		t.Fatalf("encoded again it is refused: %v", err)
+	}
+	if ds := recording.Equal(r, again); len(ds) > 0 {
+		t.Errorf("encoded again it differs: %v", ds)
+	}
+	if !bytes.Equal(recordingtest.Encoded(t, again), encoded) {
+		t.Error("it has two encodings")
+	}
+}
+
 func FuzzDecode(f *testing.F) {
+	seeds := fuzztest.Seeds(f, 4<<10, kept)
 	for _, r := range []*recording.Recording{recordingtest.ConvBNReLU(), everyKind()} {
-		data := recordingtest.Encoded(f, r)
+		seeds = append(seeds, recordingtest.Encoded(f, r))
+	}
+	for _, data := range seeds {
 		f.Add(data)
 		f.Add(data[:len(data)/2])
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		r, err := recording.Decode(data)
-		runtime.ReadMemStats(&after)
-		if used, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+400*len(data)); used > most {
-			t.Errorf("%d bytes of input took %d bytes of memory", len(data), used)
+	f.Fuzz(decode)
+}
+
+// FuzzEdit changes fields of a sound recording, which other bytes would mostly tear: what reaches Verify and what comes behind it.
+func FuzzEdit(f *testing.F) {
+	var sound []*samebitsv1.Recording
+	for _, data := range append(fuzztest.Seeds(f, 4<<10, kept), recordingtest.Encoded(f, recordingtest.ConvBNReLU()), recordingtest.Encoded(f, everyKind())) {
+		m := &samebitsv1.Recording{}
+		if err := proto.Unmarshal(data, m); err != nil {
+			f.Fatal(err)
 		}
+		sound = append(sound, m)
+	}
+	for i := range sound {
+		f.Add(uint8(i), []byte{})
+		f.Add(uint8(i), edit(7, 0, -1))
+		f.Add(uint8(i), append(edit(40, 1, 3), edit(41, 2, 1<<62)...))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
+		m := proto.CloneOf(sound[int(which)%len(sound)])
+		for n := 0; len(edits) >= editBytes && n < 8; n++ {
+			apply(m, binary.LittleEndian.Uint16(edits), edits[2], int64(binary.LittleEndian.Uint64(edits[3:])))
+			edits = edits[editBytes:]
+		}
+		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 		if err != nil {
-			if _, ok := diag.Of(err); !ok {
-				t.Errorf("error without problems: %v", err)
-			}
-			return
+			return // text that is no UTF-8
 		}
-		useEverything(r)
-		again, err := recording.Decode(recordingtest.Encoded(t, r))
-		if err != nil {
-			t.Fatalf("encoded again it is refused: %v", err)
-		}
-		if ds := recording.Equal(r, again); len(ds) > 0 {
-			t.Errorf("encoded again it differs: %v", ds)
-		}
+		decode(t, data)
 	})
 }
 
-// FuzzVerify changes numbers of a sound recording, which protobuf's own checks would mostly hide from Verify.
+const editBytes = 2 + 1 + 8
+
+func edit(field uint16, deed byte, number int64) []byte {
+	data := append(binary.LittleEndian.AppendUint16(nil, field), deed)
+	return binary.LittleEndian.AppendUint64(data, uint64(number))
+}
+
+// apply does a deed to one of all fields that a message and those in it have, counted in their order and from the start again.
+func apply(m proto.Message, field uint16, deed byte, number int64) {
+	var all []place
+	collect(m.ProtoReflect(), &all)
+	if len(all) > 0 {
+		all[int(field)%len(all)].change(deed, number)
+	}
+}
+
+// place is a field of a message.
+type place struct {
+	in    protoreflect.Message
+	field protoreflect.FieldDescriptor
+}
+
+func collect(m protoreflect.Message, all *[]place) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() { // in their order: Range has none
+		field := fields.Get(i)
+		if !m.Has(field) {
+			continue
+		}
+		*all = append(*all, place{m, field})
+		switch {
+		case field.Message() != nil && field.IsList():
+			for j := range m.Get(field).List().Len() {
+				collect(m.Get(field).List().Get(j).Message(), all)
+			}
+		case field.Message() != nil:
+			collect(m.Get(field).Message(), all)
+		}
+	}
+}
+
+func (p place) change(deed byte, number int64) {
+	if !p.field.IsList() {
+		if deed%4 == 0 {
+			p.in.Clear(p.field)
+		} else if p.field.Message() == nil {
+			p.in.Set(p.field, scalar(p.field, p.in.Get(p.field), deed, number))
+		}
+		return
+	}
+	list := p.in.Mutable(p.field).List()
+	at := int(uint64(number) % uint64(list.Len()))
+	switch deed % 4 {
+	case 0:
+		list.Truncate(at)
+	case 1:
+		list.Append(list.Get(at))
+	case 2:
+		last := list.Get(list.Len() - 1)
+		list.Set(list.Len()-1, list.Get(at))
+		list.Set(at, last)
+	default:
+		if p.field.Message() == nil {
+			list.Set(at, scalar(p.field, list.Get(at), deed, number))
+		}
+	}
+}
+
+// scalar is another value for a field: the number itself, or what is there, a little changed.
+func scalar(field protoreflect.FieldDescriptor, old protoreflect.Value, deed byte, number int64) protoreflect.Value {
+	near := deed&4 != 0 // to what is there
+	switch field.Kind() {
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(!old.Bool())
+	case protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(protoreflect.EnumNumber(number))
+	case protoreflect.DoubleKind:
+		return protoreflect.ValueOfFloat64(float64(number))
+	case protoreflect.StringKind:
+		raw := binary.LittleEndian.AppendUint64(nil, uint64(number))
+		if near {
+			return protoreflect.ValueOfString(old.String() + string(bytes.TrimRight(raw, "\x00")))
+		}
+		return protoreflect.ValueOfString(string(bytes.TrimRight(raw, "\x00")))
+	case protoreflect.Uint32Kind:
+		if near {
+			return protoreflect.ValueOfUint32(uint32(old.Uint()) + uint32(int8(number)))
+		}
+		return protoreflect.ValueOfUint32(uint32(number))
+	case protoreflect.Uint64Kind:
+		if near {
+			return protoreflect.ValueOfUint64(old.Uint() + uint64(int8(number)))
+		}
+		return protoreflect.ValueOfUint64(uint64(number))
+	case protoreflect.Int64Kind:
+		if near {
+			return protoreflect.ValueOfInt64(old.Int() + int64(int8(number)))
+		}
+		return protoreflect.ValueOfInt64(number)
+	}
+	return old
+}
+
+// FuzzVerify changes numbers that no file can hold.
 func FuzzVerify(f *testing.F) {
 	f.Add(0, 0, int64(1), int64(-1), uint32(3), uint64(1<<63))
 	f.Add(3, 5, int64(1<<62), int64(4), uint32(512), uint64(16))
@@ -56,7 +200,7 @@ func FuzzVerify(f *testing.F) {
 		o := &r.Operations[uint(operation)%uint(len(r.Operations))]
 		o.Arguments[0].Value, o.Results[0].Value = value, operation
 		if ps := recording.Verify(r); len(ps) > 0 {
-			_ = ps.Error()
+			fuzztest.Refused(t, ps)
 			return
 		}
 		useEverything(r)

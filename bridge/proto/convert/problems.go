@@ -89,7 +89,8 @@ func DecodeProblems(data []byte) (diag.Problems, error) {
 	}
 	problems := make(diag.Problems, len(in.Problems))
 	for i, p := range in.Problems {
-		problems[i] = diag.Problem{Reason: p.Reason, Summary: p.Summary, Detail: p.Detail, Path: p.Path}
+		problems[i] = diag.Problem{Reason: diag.Readable(p.Reason), Summary: diag.Readable(p.Summary), Detail: diag.Readable(p.Detail),
+			Path: diag.Readable(p.Path)} // the other side is not trusted
 	}
 	return problems, nil
 }
