@@ -65,28 +65,18 @@ func FuzzEdit(f *testing.F) {
 	}
 	for i := range sound {
 		f.Add(uint8(i), []byte{})
-		f.Add(uint8(i), edit(7, 0, -1))
-		f.Add(uint8(i), append(edit(40, 1, 3), edit(41, 2, 1<<62)...))
+		f.Add(uint8(i), fuzztest.Edit(7, 0, -1))
+		f.Add(uint8(i), append(fuzztest.Edit(40, 1, 3), fuzztest.Edit(41, 2, 1<<62)...))
 	}
 	f.Fuzz(func(t *testing.T, which uint8, edits []byte) {
 		m := proto.CloneOf(sound[int(which)%len(sound)])
-		for n := 0; len(edits) >= editBytes && n < 8; n++ {
-			apply(m, binary.LittleEndian.Uint16(edits), edits[2], int64(binary.LittleEndian.Uint64(edits[3:])))
-			edits = edits[editBytes:]
-		}
+		fuzztest.Edits(edits, func(where uint16, deed byte, number int64) { apply(m, where, deed, number) })
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 		if err != nil {
 			return // text that is no UTF-8
 		}
 		decode(t, data)
 	})
-}
-
-const editBytes = 2 + 1 + 8
-
-func edit(field uint16, deed byte, number int64) []byte {
-	data := append(binary.LittleEndian.AppendUint16(nil, field), deed)
-	return binary.LittleEndian.AppendUint64(data, uint64(number))
 }
 
 // apply does a deed to one of all fields that a message and those in it have, counted in their order and from the start again.

@@ -98,18 +98,18 @@ func seal(payload []byte, key ed25519.PrivateKey) ([]byte, error) {
 // open reads an envelope's file, and gives its payload with the signatures. It does not look whose they are.
 func open(data []byte) (payload []byte, signatures map[string][]byte, err error) {
 	if len(data) > Limit {
-		return nil, nil, diag.New(Unreadable, "", "it has %d bytes; a certificate has at most %d", len(data), Limit)
+		return nil, nil, diag.New(Unreadable, "envelope", "it has %d bytes; a certificate has at most %d", len(data), Limit)
 	}
 	line, ended := bytes.CutSuffix(data, []byte("\n"))
 	if !ended {
-		return nil, nil, diag.New(Unreadable, "", "it does not end with a line's end: it is cut short, or no certificate")
+		return nil, nil, diag.New(Unreadable, "envelope", "it does not end with a line's end: it is cut short, or no certificate")
 	}
 	var e Envelope
-	if err := decodeStrictly(line, "", &e); err != nil {
+	if err := decodeStrictly(line, "envelope", &e); err != nil {
 		return nil, nil, err
 	}
 	if again, err := marshalCanonical(e); err != nil || !bytes.Equal(again, line) {
-		return nil, nil, diag.New(NotCanonical, "", "it has fields missing, or spelled in another way")
+		return nil, nil, diag.New(NotCanonical, "envelope", "it has fields missing, or spelled in another way")
 	}
 	if e.PayloadType != PayloadType {
 		return nil, nil, diag.New(OtherType, "payloadType", "%q instead of %q", e.PayloadType, PayloadType)

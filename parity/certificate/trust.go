@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -72,6 +73,9 @@ func ParseTrust(data []byte, file string) (Trust, error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&list); err != nil {
 		return nil, diag.New(TrustInvalid, file, "it is no list of keys: %v", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, diag.New(TrustInvalid, file, "something comes behind the list of keys")
 	}
 	if list.Schema != 1 {
 		return nil, diag.New(TrustInvalid, file, "it has schema %d; this program knows 1", list.Schema)
