@@ -244,6 +244,12 @@ class ReferenceArm(Arm):
         session.wait()
 
     @serving
+    def situate(self, request: wire.SituateRequest) -> wire.SituateReply:
+        """Do what may happen between steps."""
+        facts = self._ready().situate(request.situation, request.seed)
+        return wire.SituateReply(facts=[Setting(key=key, value=value) for key, value in facts.items()])
+
+    @serving
     def trace(self, request: wire.TraceRequest, memory: Memory) -> wire.TraceReply:
         """Run one eager step and digest everything it makes."""
         session = self._prepared(request.input_bank)
@@ -284,9 +290,15 @@ class ReferenceArm(Arm):
         """Count what was done since Load."""
         if self._session is None:
             return wire.StatsReply()
-        self._session.stats.peak_bytes = self._session.peak_bytes()
-        self._session.stats.reserved_bytes = self._session.reserved_bytes()
-        return self._session.stats
+        session = self._session
+        stats = session.stats
+        stats.peak_bytes, stats.reserved_bytes = session.peak_bytes(), session.reserved_bytes()
+        stats.allocated_bytes, stats.generator = session.allocated_bytes(), session.generator()
+        stats.nodes_by_kind.clear()
+        for graph in session.captured():
+            for kind, number in graph.kinds.items():
+                stats.nodes_by_kind[kind] += number
+        return stats
 
     def close(self) -> None:
         """Free the family."""

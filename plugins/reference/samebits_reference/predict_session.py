@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from samebits_reference import banks, cells, graphs, recorder, weights
+from samebits_reference import banks, cells, graphs, recorder, situations, weights
 from samebits_reference.banks import Spec
 from samebits_reference.families import Built, flatten
+from samebits_reference.holding import Holding
 from samebits_reference.observe import Observer
 from samebits_reference.profile import Profile
 from samebits_reference.session import FamilySession, first_run
@@ -29,7 +32,9 @@ class Situation:
     statics: list[torch.Tensor]
     keys: dict[str, torch.Tensor]
     outputs: list[Spec]
+    due: bool = False  # a graph is wanted
     graph: graphs.Graph | None = None
+    holding: Holding | None = None  # what the graph holds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +59,9 @@ class PredictSession(FamilySession):
         super().__init__(arm, chosen, built)
         self.inputs = self.specs()
         self._situations: dict[Signature, Situation] = {}
-        self._graphs = False  # steps are replays
+        self.graphs = False  # steps are replays
+        self.fault: Callable[[], None] | None = None  # interrupts the next capture
+        self.left_behind: list[torch.Tensor] = []  # memory that weights lay in before they moved
         self._input_banks: list[InputBank] = []
         self._output_banks: list[tuple[list[Spec], list[torch.Tensor]]] = []
         self._outputs: list[tuple[str, torch.Tensor]] = []
@@ -96,17 +103,19 @@ class PredictSession(FamilySession):
         self._output_banks = [
             self._place_outputs(memory, bank, f"outputs[{index}]") for index, bank in enumerate(request.outputs)
         ]
-        self._graphs = request.cuda_graph
+        self.graphs = request.cuda_graph
         if request.cuda_graph:
             self.profile.verify()
             for situation in named or [self._at]:
+                situation.due = True
                 if situation.graph is None:
-                    self._enter(situation)
-                    situation.graph = graphs.Graph(lambda at=situation: self.step(at.statics))  # type: ignore[misc]
+                    self.capture(situation)
 
     def give(self, input_bank: int) -> None:
-        """Copy the images to the device."""
+        """Copy the images to the device, and see to the graph."""
         self._give(self._input_banks[input_bank])
+        if self.graphs:
+            self._renew(self._at)
 
     def run(self) -> None:
         """Run one step and keep its outputs for `take`."""
@@ -117,12 +126,20 @@ class PredictSession(FamilySession):
             self.stats.launches += graph.nodes
             self._outputs = graph.outputs
             return
-        if self._graphs:
+        if self.graphs:
             self.stats.fallbacks += 1
-            self.stats.fallback_reason = "there is no graph of these sizes and keys"
+            if not self.stats.latched:
+                self.stats.fallback_reason = "there is no graph of these sizes and keys"
         self._outputs = list(flatten(self.step(self._at.statics)))
         self.stats.eager_steps += 1
         self.stats.launches += self.operations
+
+    def launch(self) -> None:
+        """Begin a step that nobody asked for, and do not wait for it."""
+        if self._at.graph is not None:
+            self._at.graph.replay()
+        else:
+            self.step(self._at.statics)
 
     def take(self, output_bank: int) -> None:
         """Copy the outputs out."""
@@ -136,6 +153,11 @@ class PredictSession(FamilySession):
             raise ProblemError(problem)
         for (_, tensor), target in zip(outputs, places, strict=True):
             target.copy_(tensor)
+
+    @property
+    def statics(self) -> list[torch.Tensor]:
+        """Give the inputs that the next step reads."""
+        return self._at.statics
 
     def watch(self, watcher: Observer) -> None:
         """Run one eager step that a watcher sees."""
@@ -153,13 +175,67 @@ class PredictSession(FamilySession):
                 situation.graph.poison(situation.statics)
 
     def release(self) -> None:
-        """Drop the graphs."""
-        for graph in self.captured():
+        """Drop the graphs, and do not miss them."""
+        self.drop()
+        self.stats.latched = False
+        for situation in self._situations.values():
+            situation.due = False
+
+    # Graphs.
+
+    def drop(self) -> int:
+        """Drop the graphs: the next steps capture anew. Gives how many there were."""
+        graphs_now = self.captured()
+        for graph in graphs_now:
             graph.release()
         for situation in self._situations.values():
-            situation.graph = None
+            situation.graph = situation.holding = None
+        return len(graphs_now)
 
-    # Situations.
+    def capture(self, situation: Situation) -> None:
+        """Capture the step on static inputs."""
+        self._enter(situation)
+        fault, self.fault = self.fault, None
+
+        def step() -> Any:
+            made = self.step(situation.statics)
+            if fault is not None:
+                fault()
+            return made
+
+        with torch.cuda.device(self.device) if self.device.type == "cuda" else contextlib.nullcontext():
+            graph = graphs.Graph(step, watched=True)
+        situation.graph, situation.holding = graph, Holding(self.built.module)
+
+    def recapture(self) -> int:
+        """Capture whatever is due, and stay where the session is. Gives how many graphs there are then."""
+        at = self._at
+        for situation in self._situations.values():
+            self._renew(situation)
+        self._enter(at)
+        return len(self.captured())
+
+    def _renew(self, situation: Situation) -> None:
+        """See that a graph still holds what is there. A capture that fails is the last until the situation release."""
+        if situation.holding is not None and situation.holding.moved():
+            self.stats.invalidations += self.drop()
+        if situation.graph is not None or not situation.due or self.stats.latched:
+            return
+        try:
+            self.capture(situation)
+        except ProblemError as error:
+            self.stats.latched = True
+            self.stats.fallback_reason = error.problems[0].summary
+        else:
+            self.stats.captures += 1
+
+    # Situations between steps.
+
+    def situate(self, situation: str, seed: int) -> dict[str, str]:
+        """Do what may happen between steps."""
+        return situations.situate(self, situation, seed)
+
+    # What a step runs on.
 
     def _statics(self, specs: list[Spec]) -> list[torch.Tensor]:
         return [torch.zeros(spec.sizes, dtype=spec.dtype, device=self.built.device) for spec in specs]

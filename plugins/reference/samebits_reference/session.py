@@ -15,6 +15,8 @@ from samebits_reference.families import Built
 from samebits_reference.observe import Observer
 from samebits_reference.profile import Profile
 from samebits_wire import arm_pb2 as wire
+from samebits_wire.arm import unknown_situation
+from samebits_wire.digest import digest_tensor
 from samebits_wire.memory import Memory
 from samebits_wire.problems import Problem, ProblemError
 
@@ -69,6 +71,15 @@ class Session(abc.ABC):
     def release(self) -> None:
         """Drop the graphs and their memory."""
 
+    def situate(self, situation: str, seed: int) -> dict[str, str]:
+        """Do what may happen between steps, and say what was done. See docs/wire.md."""
+        raise unknown_situation(situation)
+
+    def generator(self) -> str:
+        """Name the state of the generator that steps draw from, seed and offset."""
+        state = torch.cuda.get_rng_state(self.device) if self.device.type == "cuda" else torch.get_rng_state()
+        return digest_tensor(state)
+
     def wait(self) -> None:
         """Wait until the device has done everything."""
         if self.device.type == "cuda":
@@ -77,6 +88,10 @@ class Session(abc.ABC):
     def peak_bytes(self) -> int:
         """Give the most device memory that tensors took since the start; 0 on the CPU, where nobody counts."""
         return torch.cuda.max_memory_allocated(self.device) if self.device.type == "cuda" else 0
+
+    def allocated_bytes(self) -> int:
+        """Give the device memory that tensors take at this moment."""
+        return torch.cuda.memory_allocated(self.device) if self.device.type == "cuda" else 0
 
     def reserved_bytes(self) -> int:
         """Give the most device memory that PyTorch held for tensors since the start, what it keeps for later among it."""

@@ -21,8 +21,9 @@ from samebits_wire.problems import ProblemError
 class StandIn:
     """What a CUDA graph does, without CUDA: it repeats the step with the keys of its capture."""
 
-    def __init__(self, step: Callable[[], Any]) -> None:
-        self.nodes = 7
+    def __init__(self, step: Callable[[], Any], *, watched: bool = False) -> None:
+        assert watched
+        self.nodes, self.kinds = 7, {"kernel": 7}
         self._step = step
         self._keys = {name: key.clone() for name, key in StandIn.of.keys.items()}
         self.outputs = [(name, tensor.clone()) for name, tensor in flatten(step())]

@@ -1,0 +1,171 @@
+"""What happens between steps: weights that move or change, graphs that are released or cannot be captured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from conftest import HostMemory, same_bits
+from test_situations import StandIn, fill, opened
+
+from samebits_reference import graphs, holding, profile
+from samebits_reference.arms import EAGER, GRAPH
+from samebits_reference.families import Order, build, flatten
+from samebits_reference.predict_session import PredictSession
+from samebits_wire import arm_pb2 as wire
+from samebits_wire.problems import ProblemError
+
+
+class Frozen(StandIn):
+    """A stand-in that reads the weights where they lay when it was captured, as a graph does."""
+
+    def __init__(self, step: Any, *, watched: bool = False) -> None:
+        try:
+            super().__init__(step, watched=watched)
+        except RuntimeError as error:
+            raise ProblemError(graphs._failure(error)) from error
+        self._held = {name: tensor.detach() for name, tensor in StandIn.of.module.named_parameters()}
+
+    def replay(self) -> None:
+        now = {name: parameter.data for name, parameter in StandIn.of.module.named_parameters()}
+        for name, parameter in StandIn.of.module.named_parameters():
+            parameter.data = self._held[name]
+        super().replay()
+        for name, parameter in StandIn.of.module.named_parameters():
+            parameter.data = now[name]
+
+
+class Stage:
+    """A graph session of one bank, and the eager steps of the same module."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, host: HostMemory) -> None:
+        self.session = opened(monkeypatch, Order("fomo", imgsz=48))
+        monkeypatch.setattr("samebits_reference.graphs.Graph", Frozen)
+        self.inputs = host.bank([spec.message() for spec in self.session.inputs])
+        self.outputs = host.bank([spec.message() for spec in self.session.outputs])
+        self.host = host
+        request = wire.PrepareRequest(inputs=[self.inputs], outputs=[self.outputs], cuda_graph=True)
+        self.session.prepare(host.memory, request)
+
+    def step(self, seed: int) -> None:
+        images = fill(self.host.tensors(self.inputs), seed)
+        self.session.give(0)
+        self.session.run()
+        self.session.take(0)
+        eager = flatten(StandIn.of.step(images.clone()))
+        assert all(same_bits(given, made) for given, (_, made) in zip(self.host.tensors(self.outputs), eager, strict=True))
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        stats = self.session.stats
+        return stats.captures, stats.replays, stats.eager_steps, stats.invalidations
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, host: HostMemory) -> Stage:
+    return Stage(monkeypatch, host)
+
+
+def test_weights_that_moved_are_captured_again(stage: Stage) -> None:
+    stage.step(1)
+    facts = stage.session.situate("move", 0)
+    assert int(facts["storages"]) > 10
+    stage.step(2)  # a replay that reads the old memory would give NaN
+    stage.step(3)
+    assert stage.counts == (1, 3, 0, 1)
+    assert all(tensor.eq(0xFF).all() for tensor in stage.session.left_behind)
+
+
+def test_weights_that_change_in_place_are_followed(stage: Stage) -> None:
+    before = {name: tensor.clone() for name, tensor in StandIn.of.module.named_parameters()}
+    stage.session.situate("update", 0)
+    stage.step(1)
+    name, tensor = next(StandIn.of.module.named_parameters())
+    assert same_bits(tensor, before[name] * 0.5)
+    stage.session.situate("restore", 0)
+    stage.step(2)
+    assert all(same_bits(tensor, before[name]) for name, tensor in StandIn.of.module.named_parameters())
+    assert stage.counts == (0, 2, 0, 0)
+
+
+def test_a_capture_that_fails_is_the_last_until_release(stage: Stage) -> None:
+    stage.session.situate("fail", 0)
+    stage.step(1)
+    stage.step(2)
+    assert stage.counts == (0, 0, 2, 0)
+    assert stage.session.stats.fallbacks == 2
+    assert stage.session.stats.latched
+    assert "fail was asked for" in stage.session.stats.fallback_reason
+    stage.session.situate("release", 0)
+    stage.step(3)
+    assert not stage.session.stats.latched
+    assert stage.counts == (1, 1, 2, 0)
+
+
+def test_a_thread_captures_and_is_gone(stage: Stage) -> None:
+    assert stage.session.situate("thread", 0) == {"graphs": "1", "pinned": "0"}
+    stage.step(1)
+    assert stage.counts == (1, 1, 0, 0)
+
+
+def test_modes_and_seeds_leave_the_steps_alone(stage: Stage) -> None:
+    stage.session.situate("mode", 0)
+    stage.step(1)
+    assert not StandIn.of.module.training
+    stage.session.situate("seed", 5)
+    five = stage.session.generator()
+    stage.session.situate("seed", 6)
+    assert stage.session.generator() != five
+    stage.session.situate("seed", 5)
+    assert stage.session.generator() == five
+
+
+@pytest.mark.parametrize(("arm", "situation"), [(GRAPH, "stream"), (GRAPH, "device"), (GRAPH, "?"), (EAGER, "fail")])
+def test_what_an_arm_does_not_know(stage: Stage, arm: str, situation: str) -> None:
+    session = stage.session if arm == GRAPH else PredictSession(EAGER, profile.EXACT_1, build(Order("fomo", imgsz=48)))
+    with pytest.raises(ProblemError, match="UNKNOWN_SITUATION"):
+        session.situate(situation, 0)
+
+
+def test_what_a_graph_holds() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+    held = holding.Holding(module)
+    assert held.moved() == ""
+    module[0].weight.data = module[0].weight.data.clone()
+    assert held.moved() == "0.weight"
+    held = holding.Holding(module)
+    module[1].running_mean = module[1].running_mean.clone()
+    assert held.moved() == "1.running_mean"
+    held = holding.Holding(module)
+    module[0] = torch.nn.Linear(2, 2)
+    assert held.moved() == "0"
+
+
+def test_memory_of_a_graph_is_not_given_to_others() -> None:
+    module = torch.nn.Linear(64, 64)
+    address = module.weight.data_ptr()
+    held = holding.Holding(module)
+    module.weight.data = torch.zeros(64, 64)
+    others = [torch.zeros(64, 64) for _ in range(64)]
+    assert address not in [tensor.data_ptr() for tensor in others]
+    assert held.moved() == "weight"
+
+
+def test_tied_weights_move_together_and_are_scaled_once() -> None:
+    class Tied(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            whole = torch.ones(4, 3)
+            self.first = torch.nn.Parameter(whole)
+            self.second = torch.nn.Parameter(whole[1:])
+            self.whole_numbers = torch.nn.Parameter(torch.ones(2, dtype=torch.int32), requires_grad=False)
+
+    tied = Tied()
+    assert holding.scale(tied, 0.5) == 1
+    assert tied.second.eq(0.5).all()
+    assert tied.whole_numbers.eq(1).all()
+    holding.move(tied)
+    assert tied.first.untyped_storage()._cdata == tied.second.untyped_storage()._cdata
+    tied.first.data[1] = 7
+    assert tied.second[0].eq(7).all()
