@@ -260,8 +260,12 @@ func (m *Model) Capture() (nodes int, err error) {
 func (m *Model) warmUp() error {
 	var before []byte
 	if m.state != nil {
-		var err error
-		if before, err = m.state.snapshot(); err != nil {
+		// Settings may still be on their way, behind what the step waits for.
+		err := m.program.Wait()
+		if err == nil {
+			before, err = m.state.snapshot()
+		}
+		if err != nil {
 			return err
 		}
 	}

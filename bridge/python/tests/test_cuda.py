@@ -167,6 +167,7 @@ def test_training(data: Path, cuda_graph: bool) -> None:
             losses = []
             for i, (images, targets) in enumerate(batches):
                 rows = 2 if i % 3 == 2 else 4
+                torch.cuda._sleep(50_000_000)  # what the step is given comes late, and late for a capture, too
                 step = trainer.train_step(
                     images[:rows].to(place), targets[:rows].to(place), lr=0.1 / (i + 1), momentum=0.9, ema_decay=0.9
                 )
