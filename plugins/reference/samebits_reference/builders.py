@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from samebits_reference import own_paths, season
+from samebits_reference import own_paths, season, texts
 from samebits_reference.cells import Cell
 from samebits_wire.problems import Kind, Problem, ProblemError
 
@@ -60,7 +60,8 @@ def construct(model_class: Any, cell: Cell, size: str, batch: int, seed: int) ->
                 network = importlib.import_module(f"libreyolo.models.{cell.package}.nn")
                 module = getattr(network, f"build_{cell.package}_model")(size)
                 season.season(module, cell.package, seed)  # before the text embeddings are cached
-                return model_class(model_path=module.state_dict(), **common)
+                state = module.state_dict()
+                return texts.remembering(model_class, state)(model_path=state, **common)
             case kind if kind in _OWN:
                 return _OWN[kind](model_class, size, cell.variant, batch)
             case _:

@@ -1,0 +1,70 @@
+"""Tests of what is kept of text towers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from samebits_reference import texts
+
+
+class Tower:
+    """Encodes a text as its length times a weight, and counts how often it did."""
+
+    device = "cpu"
+    asked = 0
+
+    def __init__(self, weight: torch.Tensor) -> None:
+        """Take the weight."""
+        self.weight = weight
+
+    def _encode_texts(self, given: list[str], chunk: int = 256) -> torch.Tensor:
+        Tower.asked += 1
+        return torch.stack([self.weight * len(text) for text in given])
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    Tower.asked = 0
+
+
+def encode(folder: Path, weight: float, given: list[str]) -> torch.Tensor:
+    """Encode in what stands for a process."""
+    state = {"w": torch.tensor([weight, -0.0])}
+    made = texts.remembering(Tower, state, folder)(state["w"])
+    assert isinstance(made, Tower)
+    assert type(made).__name__ == "Tower"
+    return made._encode_texts(given)
+
+
+def test_texts_are_encoded_once(tmp_path: Path) -> None:
+    first = encode(tmp_path, 0.5, ["a", "bcd"])
+    second = encode(tmp_path, 0.5, ["a", "bcd"])
+    assert first.tolist() == [[0.5, 0.0], [1.5, 0.0]]
+    assert torch.equal(first.view(torch.int32), second.view(torch.int32))
+    assert Tower.asked == 1
+
+
+def test_other_weights_and_texts_are_others(tmp_path: Path) -> None:
+    encode(tmp_path, 0.5, ["a"])
+    assert encode(tmp_path, 0.25, ["a"])[0, 0] == 0.25
+    assert encode(tmp_path, 0.5, ["ab"])[0, 0] == 1
+    assert Tower.asked == 3
+
+
+@pytest.mark.parametrize("damage", [b"", b"\0" * 100])
+def test_a_damaged_file_is_made_anew(tmp_path: Path, damage: bytes) -> None:
+    good = encode(tmp_path, 0.5, ["abc"])
+    (file,) = tmp_path.glob("*.safetensors")
+    whole = file.read_bytes()
+    file.write_bytes(damage or whole[:-4] + b"\x01\x02\x03\x04")
+    assert torch.equal(encode(tmp_path, 0.5, ["abc"]), good)
+    assert Tower.asked == 2
+    assert file.read_bytes() == whole
+
+
+def test_no_folder_is_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert encode(tmp_path / "file" / "below", 1.0, ["a"])[0, 0] == 1
