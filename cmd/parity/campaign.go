@@ -21,6 +21,7 @@ import (
 	"samebits/parity/result"
 	"samebits/parity/suite"
 	"samebits/parity/turns"
+	"samebits/parity/verifypage"
 )
 
 // campaign is the verification of all cells that one command asked for.
@@ -106,7 +107,7 @@ func (c *campaign) run(ctx context.Context) (err error) {
 			}
 		}
 	}
-	if err := c.flags.ci.write(results); err != nil {
+	if err := errors.Join(c.flags.ci.write(results), c.page(results)); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -287,6 +288,18 @@ func (c *campaign) advise(r *result.Result) {
 				" other cells were in work at the same time: --jobs 1 leaves all memory to one", "; ")
 		}
 	}
+}
+
+// page writes the page of all results that there are, if one is asked for.
+func (c *campaign) page(results []result.Result) error {
+	if c.flags.html == "" {
+		return nil
+	}
+	flag, err := flagsOf("", nil)
+	if err != nil {
+		fmt.Fprintf(c.app.err, "%s says nothing of certificates: %v\n", c.flags.html, err)
+	}
+	return writePage(c.app.out, c.flags.html, results, verifypage.Options{Flag: flag})
 }
 
 // table ends the run with a table, if there is more than one cell.

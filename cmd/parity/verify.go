@@ -26,6 +26,7 @@ type verifyFlags struct {
 	matrix []string
 	calls  string
 	ci     ciFlags
+	html   string
 }
 
 func (a *app) verify() *cobra.Command {
@@ -65,6 +66,7 @@ Results that are finished stay, also if the run is interrupted.`,
   parity verify --all --precision fp32,bf16 --output results --resume --matrix MATRIX.md
   parity verify 'yolo*' 'segment/*' --imgsz native --batch 3
   parity verify --all --task classify --junit parity.xml --sarif parity.sarif --jsonl parity.jsonl
+  parity verify --all --precision fp32,bf16 --output results --html results.html
   parity verify yolo9 --keep evidence      # recording, weights, inputs and outputs; b3sum of each gives its digest`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runVerify(cmd.Context(), &f, args) },
 		ValidArgsFunction: a.completeFamilies,
@@ -82,6 +84,7 @@ Results that are finished stay, also if the run is interrupted.`,
 	c.Flags().BoolVar(&f.resume, "resume", false, "leave out cells that are finished in --output already")
 	c.Flags().StringVar(&f.calls, "calls", "", "file for one JSON object a call on an arm: how long it waited for its turn and took")
 	f.ci.add(c)
+	c.Flags().StringVar(&f.html, "html", "", "file for one page of all results, to be read in a browser")
 	c.Flags().StringSliceVar(&f.matrix, "matrix", nil, "file for the table of all cells: .md, .json or .txt")
 	return c
 }

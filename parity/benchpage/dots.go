@@ -7,11 +7,12 @@ import (
 
 	"samebits/bridge/arm"
 	"samebits/parity/bench"
+	"samebits/parity/page"
 )
 
 // dotPlot has a row a cell, and in it a mark for each arm.
 type dotPlot struct {
-	frame
+	page.Frame
 	One  float64 // where the ratio is 1
 	Rows []dotRow
 }
@@ -25,7 +26,7 @@ type dotRow struct {
 }
 
 type dot struct {
-	series
+	page.Series
 	X, Y float64
 	Text string
 }
@@ -92,23 +93,23 @@ func newDotPlot(r *bench.Report, names []string, title, description string, of r
 		}
 		return 0
 	})
-	at := logarithmic(low, high)
-	p := &dotPlot{frame: newFrame(title, description, len(entries), rowHeight), One: round(at(1))}
-	top := float64(margin / 2)
+	at := page.Logarithmic(low, high)
+	p := &dotPlot{Frame: page.NewFrame(title, description, len(entries), page.RowHeight), One: page.Round(at(1))}
+	top := float64(page.Margin / 2)
 	if len(entries) > manyRows {
 		p.TopLabels, top = 16, 30
 		p.Bottom, p.Height = p.Bottom+top, p.Height+top
 	}
 	for _, x := range ratioTicks {
 		if x >= low && x <= high {
-			p.Ticks = append(p.Ticks, tick{round(at(x)), fmt.Sprintf("%g", x)})
+			p.Ticks = append(p.Ticks, page.Tick{X: page.Round(at(x)), Label: fmt.Sprintf("%g", x)})
 		}
 	}
 	for i, e := range entries {
-		row := dotRow{Y: top + (float64(i)+0.5)*rowHeight, Label: e.cell.Name(), Link: fmt.Sprintf("#cell-%d", e.number+1), Precision: e.cell.Precision}
+		row := dotRow{Y: top + (float64(i)+0.5)*page.RowHeight, Label: e.cell.Name(), Link: fmt.Sprintf("#cell-%d", e.number+1), Precision: e.cell.Precision}
 		for _, name := range names {
 			if x := of(e.cell, name); x > 0 {
-				row.Dots = append(row.Dots, dot{seriesOf(name), round(at(x)), row.Y, fmt.Sprintf("%s, %s: %.3f", e.cell.Name(), name, x)})
+				row.Dots = append(row.Dots, dot{page.SeriesOf(name), page.Round(at(x)), row.Y, fmt.Sprintf("%s, %s: %.3f", e.cell.Name(), name, x)})
 			}
 		}
 		p.Rows = append(p.Rows, row)

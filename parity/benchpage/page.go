@@ -12,25 +12,31 @@ import (
 
 	"samebits/bridge/arm"
 	"samebits/parity/bench"
+	"samebits/parity/page"
 	"samebits/parity/report"
 	"samebits/parity/smi"
 )
 
-//go:embed page.html cell.html plots.html style.css script.js
+//go:embed page.html cell.html plots.html
 var files embed.FS
 
-// page is what the template shows.
-type page struct {
+//go:embed style.css
+var style string
+
+//go:embed script.js
+var script string
+
+// document is what the template shows.
+type document struct {
 	*bench.Report
-	Style      template.CSS
-	Script     template.JS
+	page.Head
 	HostNote   string
 	Where      []fact
 	Headlines  []headline
 	Precisions []string
 	Steps      *dotPlot // of all arms beside PyTorch's graph
 	Memory     *dotPlot
-	Legend     []series
+	Legend     []page.Series
 	Columns    []string // of the table of all cells, behind the cell's name
 	Details    []cellView
 }
@@ -64,7 +70,7 @@ type value struct {
 
 type armView struct {
 	*bench.Arm
-	series
+	page.Series
 	Ratio  string
 	Values []string
 }
@@ -73,10 +79,10 @@ type armView struct {
 var armColumns = []string{"median", "least", "quartiles", "IQR", "steps", "device peak", "reserved", "arena", "process on the GPU", "host peak", "launches in a step", "bits of eager PyTorch"}
 
 // ArmColumns is for the template.
-func (page) ArmColumns() []string { return armColumns }
+func (document) ArmColumns() []string { return armColumns }
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"seconds": report.Seconds, "size": report.Size, "join": func(words []string) string { return strings.Join(words, ", ") },
+var templates = template.Must(page.Templates(template.FuncMap{
+	"seconds": report.Seconds,
 	"same": func(same *bool) string {
 		switch {
 		case same == nil:
@@ -96,24 +102,20 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 
 // Write writes the page.
 func Write(w io.Writer, r *bench.Report) error {
-	style, err := files.ReadFile("style.css")
-	if err != nil {
-		return err
+	title := fmt.Sprintf("parity bench: %d cells on %s", len(r.Cells), r.Device)
+	if len(r.Cells) == 1 {
+		title = "parity bench: 1 cell on " + r.Device
 	}
-	script, err := files.ReadFile("script.js")
-	if err != nil {
-		return err
-	}
-	p := page{Report: r, Style: template.CSS(style), Script: template.JS(script), HostNote: bench.HostNote}
+	p := document{Report: r, Head: page.NewHead(title, style, script), HostNote: bench.HostNote}
 	p.fill()
 	return templates.ExecuteTemplate(w, "page.html", p)
 }
 
-func (p *page) fill() {
+func (p *document) fill() {
 	p.Where = where(p.Report)
 	p.Headlines = headlines(p.Report)
 	for _, name := range p.Report.Arms {
-		p.Legend = append(p.Legend, seriesOf(name))
+		p.Legend = append(p.Legend, page.SeriesOf(name))
 	}
 	p.Columns = append(slices.Clone(p.Report.Arms), "graph / graph", "memory / memory", "first / first", "outcome")
 	for i := range p.Cells {
@@ -166,12 +168,12 @@ func headlines(r *bench.Report) []headline {
 	return all
 }
 
-func (p *page) view(c *bench.Cell, number int) cellView {
+func (p *document) view(c *bench.Cell, number int) cellView {
 	v := cellView{Cell: c, ID: fmt.Sprintf("cell-%d", number+1), Name: c.Name(), GPU: c.GPU}
 	base := report.BenchBase(c)
 	for i := range c.Arms {
 		a := &c.Arms[i]
-		view := armView{Arm: a, series: seriesOf(a.Name)}
+		view := armView{Arm: a, Series: page.SeriesOf(a.Name)}
 		if a.Step != nil {
 			m := a.Memory
 			view.Values = []string{report.Millis(a.Step.MedianMS), report.Millis(a.Step.MinMS),
@@ -187,7 +189,7 @@ func (p *page) view(c *bench.Cell, number int) cellView {
 }
 
 // row gives a cell's values in the table of all.
-func (p *page) row(c *bench.Cell) []value {
+func (p *document) row(c *bench.Cell) []value {
 	var row []value
 	for _, name := range p.Report.Arms {
 		switch a := c.Arm(name); {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +13,8 @@ import (
 	"samebits/bridge/arm"
 	"samebits/parity/bench"
 	"samebits/parity/launch"
+	"samebits/parity/page"
+	"samebits/parity/page/pagetest"
 	"samebits/parity/result"
 	"samebits/parity/smi"
 )
@@ -70,196 +70,30 @@ func render(t *testing.T, r *bench.Report) (string, *html.Node) {
 	if err := Write(&b, r); err != nil {
 		t.Fatal(err)
 	}
-	root, err := html.Parse(bytes.NewReader(b.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.String(), root
+	return b.String(), pagetest.Parse(t, b.String())
 }
 
-func attribute(n *html.Node, key string) (string, bool) {
-	for _, a := range n.Attr {
-		if a.Key == key {
-			return a.Val, true
-		}
-	}
-	return "", false
-}
-
-func elements(root *html.Node, names ...string) []*html.Node {
-	var found []*html.Node
-	for n := range root.Descendants() {
-		if n.Type == html.ElementNode && (len(names) == 0 || slices.Contains(names, n.Data)) {
-			found = append(found, n)
-		}
-	}
-	return found
-}
-
-func text(n *html.Node) string {
-	var b strings.Builder
-	for d := range n.Descendants() {
-		if d.Type == html.TextNode {
-			b.WriteString(d.Data)
-		}
-	}
-	return strings.Join(strings.Fields(b.String()), " ")
-}
-
-// Nothing of the page comes from elsewhere, and its policy forbids that anything does.
-func TestOffline(t *testing.T) {
+func TestPage(t *testing.T) {
 	source, root := render(t, sample())
-	for _, n := range elements(root) {
-		for _, a := range n.Attr {
-			switch a.Key {
-			case "src", "srcset", "data", "action", "poster", "background":
-				t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
-			case "href":
-				if !strings.HasPrefix(a.Val, "#") {
-					t.Errorf("<%s href=%q>", n.Data, a.Val)
-				}
-			}
-			if strings.HasPrefix(a.Key, "on") {
-				t.Errorf("<%s %s>", n.Data, a.Key)
-			}
-		}
-		if slices.Contains([]string{"link", "iframe", "img", "object", "embed", "base"}, n.Data) {
-			t.Errorf("<%s>", n.Data)
-		}
-	}
-	for _, bad := range []string{"http://", "https://", "url(", "@import", "fetch(", "XMLHttpRequest", "import(", "ZgotmplZ"} {
-		if strings.Contains(source, bad) {
-			t.Errorf("the page has %q", bad)
-		}
-	}
-	if !strings.Contains(source, `content="default-src &#39;none&#39;`) && !strings.Contains(source, `content="default-src 'none'`) {
-		t.Error("there is no policy")
-	}
+	pagetest.Offline(t, source, root)
+	pagetest.Accessible(t, root)
+	pagetest.Coordinates(t, root, 200)
 }
 
 // What a report quotes is text, whatever it looks like.
 func TestQuoted(t *testing.T) {
 	source, root := render(t, sample())
-	if strings.Contains(source, "<script>alert") || len(elements(root, "script")) != 1 {
+	if strings.Contains(source, "<script>alert") || len(pagetest.Elements(root, "script")) != 1 {
 		t.Error("a plugin's words became a script")
 	}
-	if !strings.Contains(text(root), `it said <script>alert("x")</script>`) {
+	if !strings.Contains(pagetest.Text(root), `it said <script>alert("x")</script>`) {
 		t.Error("a plugin's words are not shown")
-	}
-}
-
-// Who does not see the page can read it.
-func TestAccessible(t *testing.T) {
-	_, root := render(t, sample())
-	ids := map[string]bool{}
-	for _, n := range elements(root) {
-		if id, has := attribute(n, "id"); has {
-			if ids[id] {
-				t.Errorf("two elements have the id %s", id)
-			}
-			ids[id] = true
-		}
-	}
-	for _, n := range elements(root, "a") {
-		if href, _ := attribute(n, "href"); !ids[strings.TrimPrefix(href, "#")] {
-			t.Errorf("a link leads to %s, which is not there", href)
-		}
-	}
-	if lang, _ := attribute(elements(root, "html")[0], "lang"); lang == "" {
-		t.Error("the page does not say its language")
-	}
-	for _, svg := range elements(root, "svg") {
-		role, _ := attribute(svg, "role")
-		label, _ := attribute(svg, "aria-label")
-		hidden, _ := attribute(svg, "aria-hidden")
-		inLegend := false
-		for p := svg.Parent; p != nil; p = p.Parent {
-			if h, _ := attribute(p, "aria-hidden"); h == "true" {
-				inLegend = true
-			}
-		}
-		if (role != "img" || label == "") && hidden != "true" && !inLegend {
-			t.Errorf("a plot has role %q and label %q", role, label)
-		}
-	}
-	for _, table := range elements(root, "table") {
-		if len(elements(table, "caption")) != 1 {
-			t.Errorf("a table has no caption: %s", text(table))
-		}
-		heads := elements(elements(table, "thead")[0], "th")
-		for _, th := range heads {
-			if scope, _ := attribute(th, "scope"); scope != "col" {
-				t.Errorf("%s has the scope %q", text(th), scope)
-			}
-		}
-		for _, row := range elements(elements(table, "tbody")[0], "tr") {
-			width := 0
-			for _, cell := range elements(row, "th", "td") {
-				span := 1
-				if s, has := attribute(cell, "colspan"); has {
-					span, _ = strconv.Atoi(s)
-				}
-				width += span
-			}
-			if width != len(heads) {
-				t.Errorf("a row has %d cells below %d titles: %s", width, len(heads), text(row))
-			}
-			if scope, _ := attribute(elements(row, "th")[0], "scope"); scope != "row" {
-				t.Errorf("a row without a title: %s", text(row))
-			}
-		}
-	}
-	for _, input := range elements(root, "input") {
-		labelled := false
-		for p := input.Parent; p != nil; p = p.Parent {
-			labelled = labelled || p.Data == "label"
-		}
-		if !labelled {
-			t.Error("an input has no label")
-		}
-	}
-}
-
-// What was drawn lies in its plot: a number that is none, or far outside, is a mistake of arithmetic.
-func TestCoordinates(t *testing.T) {
-	_, root := render(t, sample())
-	checked := 0
-	for _, svg := range elements(root, "svg") {
-		box, _ := attribute(svg, "viewbox")
-		if box == "" {
-			box, _ = attribute(svg, "viewBox")
-		}
-		var left, top, width, height float64
-		if _, err := fmt.Sscan(box, &left, &top, &width, &height); err != nil {
-			t.Fatalf("a plot's box is %q", box)
-		}
-		for _, n := range elements(svg) {
-			for _, a := range n.Attr {
-				limit := 0.0
-				switch a.Key {
-				case "x", "x1", "x2", "cx", "width":
-					limit = left + width
-				case "y", "y1", "y2", "cy", "height":
-					limit = top + height
-				default:
-					continue
-				}
-				x, err := strconv.ParseFloat(a.Val, 64)
-				if err != nil || math.IsNaN(x) || x < -0.1 || x > limit+0.1 {
-					t.Errorf("<%s %s=%q> of %q", n.Data, a.Key, a.Val, box)
-				}
-				checked++
-			}
-		}
-	}
-	if checked < 200 {
-		t.Errorf("only %d coordinates", checked)
 	}
 }
 
 func TestSays(t *testing.T) {
 	_, root := render(t, sample())
-	all := text(root)
+	all := pagetest.Text(root)
 	for _, want := range []string{
 		"NVIDIA H200", "5 rounds of as many steps as fill 0.3 s", "yolo9-t detect 640 batch 1 fp32", "0.829", "821 operations",
 		"2 breaks of the traced graph", "power cap", "sam-base segment 1024 batch 1 bf16", "PLUGIN_CRASHED", "OUT_OF_MEMORY", "get_image_embeddings",
@@ -277,7 +111,7 @@ func TestSays(t *testing.T) {
 // Figures of the host say so at the top, and an empty report is a page, too.
 func TestHostAndEmpty(t *testing.T) {
 	_, root := render(t, &bench.Report{Device: "host", Arms: bench.Arms(false, true), Monitor: bench.Monitor{Problem: "there is no GPU"}})
-	if all := text(root); !strings.Contains(all, bench.HostNote) || !strings.Contains(all, "by nobody: there is no GPU") {
+	if all := pagetest.Text(root); !strings.Contains(all, bench.HostNote) || !strings.Contains(all, "by nobody: there is no GPU") {
 		t.Errorf("%s", all)
 	}
 }
@@ -310,7 +144,7 @@ func TestSample(t *testing.T) {
 func TestTicks(t *testing.T) {
 	for high, want := range map[float64]string{1: "[0 0.2 0.4 0.6 0.8 1]", 14.1: "[0 2 4 6 8 10 12 14]", 0.031: "[0 0.005 0.01 0.015 0.02 0.025 0.03]", 8000: "[0 1000 2000 3000 4000 5000 6000 7000 8000]"} {
 		var labels []string
-		for _, tick := range niceTicks(high, linear(high), func(x float64) string { return fmt.Sprintf("%g", math.Round(x*1e6)/1e6) }) {
+		for _, tick := range page.NiceTicks(high, page.Linear(high), func(x float64) string { return fmt.Sprintf("%g", math.Round(x*1e6)/1e6) }) {
 			labels = append(labels, tick.Label)
 		}
 		if got := fmt.Sprint(labels); got != want {

@@ -1,5 +1,4 @@
-// The page is whole without this: it adds a filter and tables that sort.
-"use strict";
+// A filter of cells.
 (() => {
   const filter = document.getElementById("filter");
   const words = document.getElementById("words");
@@ -32,34 +31,5 @@
     filter.addEventListener("input", apply);
     filter.addEventListener("submit", (event) => event.preventDefault());
     apply();
-  }
-
-  function open() {
-    const cell = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
-    if (cell && cell.tagName === "DETAILS") cell.open = true;
-  }
-  addEventListener("hashchange", open);
-  open();
-
-  for (const table of document.querySelectorAll("table.sortable")) {
-    const heads = [...table.querySelectorAll("thead th")];
-    heads.forEach((head, column) => {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = head.textContent;
-      head.replaceChildren(button);
-      button.addEventListener("click", () => {
-        const down = head.getAttribute("aria-sort") === "ascending";
-        for (const other of heads) other.removeAttribute("aria-sort");
-        head.setAttribute("aria-sort", down ? "descending" : "ascending");
-        const body = table.tBodies[0];
-        const key = (row) => row.children[column].dataset.sort;
-        const sorted = [...body.rows].sort((a, b) => {
-          const x = key(a), y = key(b), numbers = Number(x) - Number(y);
-          return Number.isNaN(numbers) ? x.localeCompare(y) : numbers;
-        });
-        body.append(...(down ? sorted.reverse() : sorted));
-      });
-    });
   }
 })();

@@ -5,12 +5,13 @@ import (
 	"math"
 
 	"samebits/parity/bench"
+	"samebits/parity/page"
 	"samebits/parity/report"
 )
 
 // stackPlot shows the stages of first predictions.
 type stackPlot struct {
-	frame
+	page.Frame
 	Rows []stackRow
 }
 
@@ -39,30 +40,30 @@ func newStackPlot(c *bench.Cell) *stackPlot {
 	if rows == 0 {
 		return nil
 	}
-	at := linear(high)
-	p := &stackPlot{frame: newFrame("Time from the start of a process to its first prediction", "The stages of the last process that was started of each kind; the number is the median of all.", rows, boxRowHeight)}
-	p.Ticks = niceTicks(high, at, func(x float64) string { return fmt.Sprintf("%g s", math.Round(x)/1000) })
+	at := page.Linear(high)
+	p := &stackPlot{Frame: page.NewFrame("Time from the start of a process to its first prediction", "The stages of the last process that was started of each kind; the number is the median of all.", rows, boxRowHeight)}
+	p.Ticks = page.NiceTicks(high, at, func(x float64) string { return fmt.Sprintf("%g s", math.Round(x)/1000) })
 	for i := range c.First {
 		f := &c.First[i]
 		if f.MS == 0 {
 			continue
 		}
-		y := margin/2 + (float64(len(p.Rows))+0.5)*boxRowHeight
+		y := page.Margin/2 + (float64(len(p.Rows))+0.5)*boxRowHeight
 		row := stackRow{Y: y, Top: y - 9, Size: 18, Label: f.Name, End: report.Seconds(f.MS)}
 		if x := c.FirstRatio(f.Name, bench.FirstReference); x > 0 && f.Name != bench.FirstReference {
 			row.End += fmt.Sprintf(" (%.3f)", x)
 		}
 		sum := 0.0
 		for n, s := range f.Stages {
-			part := stackPart{X: round(at(sum)), Shade: n % 5, Text: fmt.Sprintf("%s: %s %s", f.Name, s.Name, report.Seconds(s.MS))}
+			part := stackPart{X: page.Round(at(sum)), Shade: n % 5, Text: fmt.Sprintf("%s: %s %s", f.Name, s.Name, report.Seconds(s.MS))}
 			sum += s.MS
-			part.Width = max(round(at(sum)-part.X), 0.5)
+			part.Width = max(page.Round(at(sum)-part.X), 0.5)
 			if part.Width > float64(7*len(s.Name)+8) {
 				part.Label, part.LabelX = s.Name, part.X+part.Width/2
 			}
 			row.Parts = append(row.Parts, part)
 		}
-		row.EndX = round(at(max(sum, f.MS))) + 8
+		row.EndX = page.Round(at(max(sum, f.MS))) + 8
 		p.Rows = append(p.Rows, row)
 	}
 	return p

@@ -109,6 +109,14 @@ func compareRows(a, b Row) int {
 		cmp.Compare(a.Seed, b.Seed))
 }
 
+// compareCells orders cells by their rows, then by precision.
+func compareCells(a, b Cell) int {
+	return cmp.Or(compareRows(a.Row, b.Row), cmp.Compare(place(precisions, a.Precision), place(precisions, b.Precision)))
+}
+
+// Compare orders results as a table has their cells.
+func Compare(a, b result.Result) int { return compareCells(newCell(a), newCell(b)) }
+
 // NewTable sums up results, in an order of its own.
 func NewTable(results []result.Result) Table {
 	t := Table{Schema: TableSchema, Cells: []Cell{}, Totals: []Total{}, Environments: []Environment{}}
@@ -116,9 +124,7 @@ func NewTable(results []result.Result) Table {
 		t.Cells = append(t.Cells, newCell(r))
 		t.place(r.Environment)
 	}
-	slices.SortStableFunc(t.Cells, func(a, b Cell) int {
-		return cmp.Or(compareRows(a.Row, b.Row), cmp.Compare(place(precisions, a.Precision), place(precisions, b.Precision)))
-	})
+	slices.SortStableFunc(t.Cells, compareCells)
 	for _, c := range t.Cells {
 		t.count(c)
 	}

@@ -15,16 +15,16 @@ import (
 // MatrixText writes a table of many results for a terminal, and what is wrong with those that are not good.
 func MatrixText(w io.Writer, t matrix.Table) error {
 	var b strings.Builder
-	columns := columnsOf(t)
+	columns := Columns(t)
 	lines := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, c := range columns {
-		fmt.Fprintf(lines, "%s\t", strings.ToUpper(c.title))
+		fmt.Fprintf(lines, "%s\t", strings.ToUpper(c.Title))
 	}
 	precisions := t.Precisions()
 	fmt.Fprintln(lines, strings.ToUpper(strings.Join(precisions, "\t")))
 	t.Rows(func(row matrix.Row, cells map[string]matrix.Cell) {
 		for _, c := range columns {
-			fmt.Fprintf(lines, "%s\t", c.value(row))
+			fmt.Fprintf(lines, "%s\t", c.Value(row))
 		}
 		fmt.Fprintln(lines, strings.Join(verdicts(cells, precisions), "\t"))
 	})
@@ -62,17 +62,17 @@ func MatrixMarkdown(w io.Writer, t matrix.Table) error {
 		fmt.Fprintf(&b, "- %s\n", line)
 	}
 	b.WriteString("\n")
-	columns, precisions := columnsOf(t), t.Precisions()
+	columns, precisions := Columns(t), t.Precisions()
 	var titles, values []string
 	for _, c := range columns {
-		titles = append(titles, c.title)
+		titles = append(titles, c.Title)
 	}
 	titles = append(titles, precisions...)
 	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(titles, " | "), strings.Repeat("---|", len(titles)))
 	t.Rows(func(row matrix.Row, cells map[string]matrix.Cell) {
 		values = values[:0]
 		for _, c := range columns {
-			values = append(values, c.value(row))
+			values = append(values, c.Value(row))
 		}
 		values = append(values, verdicts(cells, precisions)...)
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(values, " | "))
@@ -98,33 +98,33 @@ func escape(text string) string {
 	return strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "\n", " ").Replace(text)
 }
 
-// column is what the rows of a table say before their verdicts.
-type column struct {
-	title string
-	value func(matrix.Row) string
+// Column is what the rows of a table say before their verdicts.
+type Column struct {
+	Title string
+	Value func(matrix.Row) string
 }
 
-// columnsOf leaves columns out in which all rows are as usual.
-func columnsOf(t matrix.Table) []column {
+// Columns leaves those out in which all rows are as usual.
+func Columns(t matrix.Table) []Column {
 	all := []struct {
-		column
+		Column
 		usual string
 	}{
-		{column{"mode", func(r matrix.Row) string { return r.Mode }}, gate.Predict},
-		{column{"task", func(r matrix.Row) string { return r.Task }}, ""},
-		{column{"family", func(r matrix.Row) string { return r.Family }}, ""},
-		{column{"size", func(r matrix.Row) string { return r.Size }}, ""},
-		{column{"imgsz", func(r matrix.Row) string { return fmt.Sprint(r.ImgSize) }}, ""},
-		{column{"batch", func(r matrix.Row) string { return fmt.Sprint(r.Batch) }}, ""},
-		{column{"seed", func(r matrix.Row) string { return fmt.Sprint(r.Seed) }}, "0"},
-		{column{"profile", func(r matrix.Row) string { return r.Profile }}, "exact-1"},
-		{column{"device", func(r matrix.Row) string { return r.Device }}, "cuda"},
+		{Column{"mode", func(r matrix.Row) string { return r.Mode }}, gate.Predict},
+		{Column{"task", func(r matrix.Row) string { return r.Task }}, ""},
+		{Column{"family", func(r matrix.Row) string { return r.Family }}, ""},
+		{Column{"size", func(r matrix.Row) string { return r.Size }}, ""},
+		{Column{"imgsz", func(r matrix.Row) string { return fmt.Sprint(r.ImgSize) }}, ""},
+		{Column{"batch", func(r matrix.Row) string { return fmt.Sprint(r.Batch) }}, ""},
+		{Column{"seed", func(r matrix.Row) string { return fmt.Sprint(r.Seed) }}, "0"},
+		{Column{"profile", func(r matrix.Row) string { return r.Profile }}, "exact-1"},
+		{Column{"device", func(r matrix.Row) string { return r.Device }}, "cuda"},
 	}
-	var columns []column
+	var columns []Column
 	for _, c := range all {
-		unusual := slices.ContainsFunc(t.Cells, func(cell matrix.Cell) bool { return c.value(cell.Row) != c.usual })
+		unusual := slices.ContainsFunc(t.Cells, func(cell matrix.Cell) bool { return c.Value(cell.Row) != c.usual })
 		if c.usual == "" || unusual {
-			columns = append(columns, c.column)
+			columns = append(columns, c.Column)
 		}
 	}
 	return columns
@@ -149,6 +149,15 @@ func verdicts(cells map[string]matrix.Cell, precisions []string) []string {
 
 func hasRatios(t matrix.Table) bool {
 	return slices.ContainsFunc(t.Cells, func(c matrix.Cell) bool { return c.Ratio() > 0 })
+}
+
+// Totals writes a line for each mode and precision.
+func Totals(t matrix.Table) []string {
+	var lines []string
+	for _, total := range t.Totals {
+		lines = append(lines, totalText(total))
+	}
+	return lines
 }
 
 // memoryText says in how many cells native's graph takes no more device memory than PyTorch's, and where it takes most.
@@ -192,6 +201,6 @@ func totalText(total matrix.Total) string {
 }
 
 func cellName(c matrix.Cell) string {
-	return title(result.Result{Family: c.Family, Size: c.Size, Task: c.Task, Mode: c.Mode, ImgSize: c.ImgSize, Batch: c.Batch,
+	return Title(result.Result{Family: c.Family, Size: c.Size, Task: c.Task, Mode: c.Mode, ImgSize: c.ImgSize, Batch: c.Batch,
 		Precision: c.Precision, Device: c.Device})
 }

@@ -147,7 +147,7 @@ func (p *Progress) draw() {
 
 // Finished ends the work on a cell, and has its result written while nothing is drawn.
 func (p *Progress) Finished(number int, r result.Result, write func() error) error {
-	return p.Done(number, title(r), string(r.Verdict), write)
+	return p.Done(number, Title(r), string(r.Verdict), write)
 }
 
 // Done ends the work on a cell of this name, of which there is this to say, and has more written while nothing is drawn.

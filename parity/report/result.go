@@ -15,7 +15,7 @@ import (
 // Result writes one cell's result: the verdict, each gate, the times of the arms and what it ran on.
 func Result(w io.Writer, r result.Result) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", title(r), r.Verdict)
+	fmt.Fprintf(&b, "%s: %s\n", Title(r), r.Verdict)
 	if !failed(r) && len(r.Problems) == 0 {
 		fmt.Fprintf(&b, "  %s\n", r.Summary)
 	}
@@ -43,7 +43,7 @@ func Result(w io.Writer, r result.Result) error {
 
 // Reused writes a line for a result that was finished before.
 func Reused(w io.Writer, r result.Result, path string) error {
-	_, err := fmt.Fprintf(w, "%s: %s\n  finished before, in %s\n", title(r), r.Verdict, path)
+	_, err := fmt.Fprintf(w, "%s: %s\n  finished before, in %s\n", Title(r), r.Verdict, path)
 	return err
 }
 
@@ -57,7 +57,8 @@ func failed(r result.Result) bool {
 	return false
 }
 
-func title(r result.Result) string {
+// Title names a cell for people.
+func Title(r result.Result) string {
 	name := r.Family
 	if r.Size != "" {
 		name += "-" + r.Size

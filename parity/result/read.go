@@ -1,6 +1,7 @@
 package result
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,13 +41,42 @@ func ReadFolder(dir string) ([]Kept, error) {
 	return kept, errors.Join(wrong...)
 }
 
-// Read reads one result and looks whether it is whole.
-func Read(path string) (Result, error) {
-	var r Result
+// ReadLines reads a file of JSON lines, a result each, in their order. Lines that are none are left out: the error names each
+// of them.
+func ReadLines(path string) ([]Result, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return r, fmt.Errorf("results: %w", err)
+		return nil, fmt.Errorf("results: %w", err)
 	}
+	var results []Result
+	var wrong []error
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		r, err := parse(fmt.Sprintf("%s, line %d,", path, number), line)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		results = append(results, r)
+	}
+	return results, errors.Join(wrong...)
+}
+
+// Read reads one result and looks whether it is whole.
+func Read(path string) (Result, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Result{}, fmt.Errorf("results: %w", err)
+	}
+	return parse(path, data)
+}
+
+func parse(path string, data []byte) (Result, error) {
+	var r Result
 	if err := json.Unmarshal(data, &r); err != nil {
 		return r, fmt.Errorf("%s is no result: %w", path, err)
 	}

@@ -1,4 +1,4 @@
-package benchpage
+package page
 
 import (
 	"html/template"
@@ -6,15 +6,15 @@ import (
 	"samebits/bridge/arm"
 )
 
-// series is how an arm is drawn: a colour and a shape of its own, so that colour is not needed to tell arms apart.
-type series struct {
+// Series is how an arm is drawn: a colour and a shape of its own, so that colour is not needed to tell arms apart.
+type Series struct {
 	Arm   string
 	Class string
 	Shape template.HTMLAttr
 }
 
 // The shapes are paths around the origin, of about the same area.
-var shapes = map[string]series{
+var shapes = map[string]Series{
 	arm.ReferenceEager:   {Class: "eager", Shape: `d="M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0"`},
 	arm.ReferenceGraph:   {Class: "graph", Shape: `d="M-4.5,-4.5h9v9h-9z"`},
 	arm.ReferenceCompile: {Class: "compile", Shape: `d="M0,-6L5.6,4.4H-5.6z"`},
@@ -22,7 +22,7 @@ var shapes = map[string]series{
 	arm.NativeGraph:      {Class: "native-graph", Shape: `d="M-2,-6h4v4h4v4h-4v4h-4v-4h-4v-4h4z"`},
 }
 
-func seriesOf(name string) series {
+func SeriesOf(name string) Series {
 	s := shapes[name]
 	s.Arm = name
 	return s
