@@ -15,12 +15,22 @@ import (
 
 var reason = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
-// Refused checks that an error is one for people: problems with a reason id, a place, and a text that does a terminal no harm
-// and does not grow with the input.
+// Refused checks that an error is one for people that names a place in what was read.
 func Refused(t testing.TB, err error) {
 	t.Helper()
+	for _, p := range Said(t, err) {
+		if p.Path == "" && p.Reason != "MORE_PROBLEMS" {
+			t.Errorf("%s names no place: %s", p.Reason, p.Summary)
+		}
+	}
+}
+
+// Said checks that an error is one for people: problems with a reason id, and a text that does a terminal no harm and does not
+// grow with the input.
+func Said(t testing.TB, err error) diag.Problems {
+	t.Helper()
 	if err == nil {
-		return
+		return nil
 	}
 	problems, ok := diag.Of(err)
 	if !ok || len(problems) == 0 {
@@ -33,9 +43,6 @@ func Refused(t testing.TB, err error) {
 		if !reason.MatchString(p.Reason) {
 			t.Errorf("%q is no reason id", p.Reason)
 		}
-		if p.Path == "" && p.Reason != "MORE_PROBLEMS" {
-			t.Errorf("%s names no place: %s", p.Reason, p.Summary)
-		}
 		for _, text := range []string{p.Path, p.Summary, p.Detail} {
 			if len(text) > 8<<10 {
 				t.Errorf("%s says %d bytes", p.Reason, len(text))
@@ -45,6 +52,7 @@ func Refused(t testing.TB, err error) {
 			}
 		}
 	}
+	return problems
 }
 
 // Readable reports whether a text can stand in a message.

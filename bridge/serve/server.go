@@ -142,8 +142,7 @@ func (s *server) checkBank(problems *diag.Problems, path string, bank Bank) {
 		_, err := s.memory.Tensor(t)
 		found, _ := diag.Of(err)
 		for _, p := range found {
-			p.Path = path + "/" + t.Name
-			*problems = append(*problems, p)
+			problems.Add(p.Reason, path+"/"+t.Name, "%s", p.Summary)
 		}
 	}
 }
