@@ -194,6 +194,8 @@ func (c *planCache) load() {
 	}
 	if damaged > 0 {
 		c.log(fmt.Sprintf("cuDNN's choices in %s: %d damaged of %d lines, asking again for theirs", c.path, damaged, len(lines)))
+	}
+	if damaged > 0 || lines[len(lines)-1] != "" { // the next line would be added to one without an end
 		c.repair()
 	}
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -63,6 +64,8 @@ func (t *Trainer) Restore(file *safetensors.File) error {
 			problems.Add("MISSING_WEIGHT", "checkpoint/"+spec.Name, "the checkpoint has no such tensor")
 		case have.DType != spec.DType || have.Bytes() != spec.Bytes():
 			problems.Add("WRONG_WEIGHT", "checkpoint/"+spec.Name, "%s%v, the model has %s%v", have.DType, have.Sizes, spec.DType, spec.Sizes)
+		case strings.HasPrefix(spec.Name, "momentum.") && err == nil && steps == 0 && !bytes.Equal(have.Data, nothing(len(have.Data))):
+			problems.Add("BAD_CHECKPOINT", "checkpoint/"+spec.Name, "momentum before the first step")
 		}
 	}
 	if err := problems.Err(); err != nil {

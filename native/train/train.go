@@ -235,15 +235,20 @@ func (t *Trainer) noMomentum() error {
 		if !strings.HasPrefix(s.Name, "momentum.") {
 			continue
 		}
-		data := make([]byte, s.Bytes())
-		for i := 3; i < len(data); i += 4 {
-			data[i] = 0x80
-		}
-		if err := t.state.Write(s.Name, data); err != nil {
+		if err := t.state.Write(s.Name, nothing(int(s.Bytes()))); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// nothing is n bytes of momentum before the first step.
+func nothing(n int) []byte {
+	data := make([]byte, n)
+	for i := 3; i < n; i += 4 {
+		data[i] = 0x80
+	}
+	return data
 }
 
 // Close frees everything.

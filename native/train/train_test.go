@@ -53,7 +53,7 @@ func floats(v ...float32) []byte {
 	return out
 }
 
-func open(t *testing.T, deviceType string) (*Trainer, *Shape) {
+func open(t testing.TB, deviceType string) (*Trainer, *Shape) {
 	t.Helper()
 	dev, err := host.Open()
 	if err != nil {

@@ -47,7 +47,7 @@ func cellOn(device string) suite.Cell {
 
 func settings() bench.Settings { return bench.Settings{Rounds: 5, Seconds: 0.03, Starts: 2} }
 
-func measure(t *testing.T, faults suitetest.Faults, device string, change func(*bench.Bench, *gpu)) (bench.Cell, *suitetest.Starter) {
+func measure(t testing.TB, faults suitetest.Faults, device string, change func(*bench.Bench, *gpu)) (bench.Cell, *suitetest.Starter) {
 	t.Helper()
 	start := &suitetest.Starter{Faults: faults}
 	watch := &gpu{start: start}

@@ -16,11 +16,16 @@ import (
 
 // Read reads a report.
 func Read(path string) (Report, error) {
-	var r Report
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return r, err
+		return Report{}, err
 	}
+	return Parse(path, data)
+}
+
+// Parse reads a report as Write wrote it. Errors name it by its path.
+func Parse(path string, data []byte) (Report, error) {
+	var r Report
 	if err := json.Unmarshal(data, &r); err != nil {
 		return r, fmt.Errorf("%s is no report of parity bench: %w", path, err)
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"samebits/bridge/arm"
@@ -58,19 +59,19 @@ func (c *Cell) comparable(name string) *Arm {
 // StepRatio is the median of one arm as a part of another's; 0 where one is missing.
 func (c *Cell) StepRatio(of, to string) float64 {
 	a, b := c.comparable(of), c.comparable(to)
-	if a == nil || b == nil || a.Step == nil || b.Step == nil || b.Step.MedianMS == 0 {
+	if a == nil || b == nil || a.Step == nil || b.Step == nil {
 		return 0
 	}
-	return a.Step.MedianMS / b.Step.MedianMS
+	return quotient(a.Step.MedianMS, b.Step.MedianMS)
 }
 
 // MemoryRatio is the peak of device memory of one arm as a part of another's; 0 where one is missing.
 func (c *Cell) MemoryRatio(of, to string) float64 {
 	a, b := c.comparable(of), c.comparable(to)
-	if a == nil || b == nil || b.Memory.PeakBytes == 0 {
+	if a == nil || b == nil {
 		return 0
 	}
-	return float64(a.Memory.PeakBytes) / float64(b.Memory.PeakBytes)
+	return quotient(float64(a.Memory.PeakBytes), float64(b.Memory.PeakBytes))
 }
 
 // FirstRatio is the time of one first prediction as a part of another's; 0 where one is missing.
@@ -79,7 +80,15 @@ func (c *Cell) FirstRatio(of, to string) float64 {
 	if a == nil || b == nil || a.Outcome == Differs || b.Outcome == Differs {
 		return 0
 	}
-	return a.MS / b.MS
+	return quotient(a.MS, b.MS)
+}
+
+// quotient is 0 where a side is no figure: reports come from files, too.
+func quotient(a, b float64) float64 {
+	if x := a / b; a > 0 && b > 0 && !math.IsInf(x, 0) {
+		return x
+	}
+	return 0
 }
 
 // precisionOrder is the usual one.

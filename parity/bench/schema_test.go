@@ -33,7 +33,7 @@ func obeys(s *jsonschema.Schema, r bench.Report) error {
 }
 
 // report is that of one cell with these faults.
-func report(t *testing.T, faults suitetest.Faults, device string) bench.Report {
+func report(t testing.TB, faults suitetest.Faults, device string) bench.Report {
 	t.Helper()
 	cell, _ := measure(t, faults, device, nil)
 	onGPU := device != suite.HostDevice

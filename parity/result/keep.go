@@ -27,10 +27,13 @@ func (r Result) Name() string {
 // Keep writes r as indented JSON under its name in dir and gives the path.
 func (r Result) Keep(dir string) (string, error) {
 	path := filepath.Join(dir, r.Name())
-	return path, atomicfile.Write(path, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	})
+	return path, atomicfile.Write(path, r.Encode)
+}
+
+// Encode writes r as indented JSON.
+func (r Result) Encode(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
 }

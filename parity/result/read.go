@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Kept is a result with the name of its file.
@@ -56,7 +57,7 @@ func ReadLines(path string) ([]Result, error) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		r, err := parse(fmt.Sprintf("%s, line %d,", path, number), line)
+		r, err := Parse(fmt.Sprintf("%s, line %d,", path, number), line)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
@@ -72,10 +73,11 @@ func Read(path string) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("results: %w", err)
 	}
-	return parse(path, data)
+	return Parse(path, data)
 }
 
-func parse(path string, data []byte) (Result, error) {
+// Parse reads a result as Keep wrote it. Errors name it by its path.
+func Parse(path string, data []byte) (Result, error) {
 	var r Result
 	if err := json.Unmarshal(data, &r); err != nil {
 		return r, fmt.Errorf("%s is no result: %w", path, err)
@@ -84,9 +86,11 @@ func parse(path string, data []byte) (Result, error) {
 	case r.Schema != Schema:
 		return r, fmt.Errorf("%s is a result of schema %d; this program knows %d", path, r.Schema, Schema)
 	case !slices.Contains(known, r.Verdict):
-		return r, fmt.Errorf("%s is no result: its verdict is %q", path, r.Verdict)
+		return r, fmt.Errorf("%s is no result: its verdict is %.64q", path, r.Verdict)
 	case r.Family == "" || r.Precision == "" || r.Mode == "":
 		return r, fmt.Errorf("%s is no result: it does not say of what cell", path)
+	case strings.ContainsFunc(r.Name(), func(c rune) bool { return c == '/' || !unicode.IsPrint(c) }):
+		return r, fmt.Errorf("%s is no result: its cell's names cannot stand in a file's", path)
 	}
 	return r, nil
 }
