@@ -72,6 +72,9 @@ type Device struct {
 
 	mu      sync.Mutex
 	modules map[string]*module // by kernel file
+
+	elsewhere *C.struct_CUctx_st // of another GPU, if MakeOtherCurrent took it
+	count     int                // of GPUs, then
 }
 
 var (
@@ -224,6 +227,7 @@ func (d *Device) Close() error {
 			failed = errors.Join(failed, failure(&e))
 		}
 	}
+	d.leaveOther()
 	if C.sb_device_close(d.c, &e) != 0 {
 		failed = errors.Join(failed, failure(&e))
 	}

@@ -261,17 +261,24 @@ int sb_capture(sb_queue *q, const sb_list *list, size_t *nodes, sb_error *e) {
   sb_libraries *l = q->d->l;
   struct CUgraph_st *graph = NULL;
   struct CUgraphExec_st *exec = NULL;
+  long long counted[SB_NODES] = {0};
   SB_ENTER(q->d, e);
   SB_TRY(l, SB_CUDA, cuStreamBeginCapture_v2, (q->stream, SB_CAPTURE_THREAD_LOCAL), e);
-  int result = walk(q, list, 0, list->count, e);
+  int result = walk(q, list, 0, q->breaks ? list->count / 2 : list->count, e);
+  if (result == 0 && q->breaks) {
+    q->breaks = 0;
+    unsigned broken = l->cuStreamSynchronize(q->stream);  // as no capture allows
+    if (broken != 0) result = sb_fail(l, SB_CUDA, broken, "cuStreamSynchronize", e);
+  }
   // The capture ends in any case, or the stream could never be used again. The first cause is the one to report.
   unsigned ended = l->cuStreamEndCapture(q->stream, &graph);
   if (result == 0 && ended != 0) result = sb_fail(l, SB_CUDA, ended, "cuStreamEndCapture", e);
   if (result != 0) goto done;
-  SB_GO(l, SB_CUDA, cuGraphGetNodes, (graph, NULL, nodes), e);
+  if ((result = sb_count_nodes(l, graph, nodes, counted, e)) != 0) goto done;
   SB_GO(l, SB_CUDA, cuGraphInstantiateWithFlags, (&exec, graph, 0), e);
   if (q->graph != NULL) l->cuGraphExecDestroy(q->graph);
   q->graph = exec;
+  memcpy(q->nodes, counted, sizeof counted);
 done:
   if (graph != NULL) l->cuGraphDestroy(graph);
   return result;
@@ -287,6 +294,7 @@ int sb_release(sb_queue *q, sb_error *e) {
   if (q->graph == NULL) return 0;
   struct CUgraphExec_st *graph = q->graph;
   q->graph = NULL;
+  memset(q->nodes, 0, sizeof q->nodes);
   SB_ENTER(q->d, e);
   SB_TRY(q->d->l, SB_CUDA, cuGraphExecDestroy, (graph), e);
   return 0;

@@ -75,12 +75,30 @@ int sb_compile(sb_libraries *l, const char *text, const char *name, int headers,
                sb_error *e);
 
 // run.c: a queue is a stream with the library handles that work on it. Handles are made when first asked for.
+// The kinds of nodes that a graph's are counted by.
+enum sb_node {
+  SB_KERNELS,
+  SB_COPIES,
+  SB_UPLOADS,
+  SB_FETCHES,
+  SB_SETS,
+  SB_ALLOCS,
+  SB_FREES,
+  SB_HOSTS,
+  SB_EVENTS,
+  SB_GRAPHS,
+  SB_OTHERS,
+  SB_NODES
+};
+
 typedef struct sb_queue {
   sb_device *d;
   struct CUstream_st *stream;
   struct cudnnContext *cudnn;
   struct cublasContext *cublas;
   struct CUgraphExec_st *graph;
+  long long nodes[SB_NODES];  // of the graph
+  int breaks;                 // the next capture fails in its midst
 } sb_queue;
 
 int sb_queue_open(sb_device *d, sb_queue **q, sb_error *e);

@@ -16,6 +16,7 @@ struct CUgraph_st;
 struct CUgraphExec_st;
 struct CUgraphNode_st;
 struct CUuuid_st;
+struct CUDA_MEMCPY3D_st;
 struct _nvrtcProgram;
 struct cudnnContext;
 struct cudnnTensorStruct;
@@ -29,6 +30,7 @@ typedef unsigned long long sb_pointer;  // CUdeviceptr
 enum {
   SB_OUT_OF_MEMORY = 2,
   SB_INVALID_VALUE = 1,
+  SB_NOT_READY = 600,
   SB_ATTRIBUTE_SM_COUNT = 16,
   SB_ATTRIBUTE_MAJOR = 75,
   SB_ATTRIBUTE_MINOR = 76,
@@ -37,6 +39,27 @@ enum {
   SB_STREAM_NON_BLOCKING = 1,
   SB_EVENT_DISABLE_TIMING = 2,
   SB_CAPTURE_THREAD_LOCAL = 1,
+  SB_HOST_PORTABLE = 1,
+  SB_POINTER_MEMORY_TYPE = 2,
+  SB_MEMORY_HOST = 1,
+  SB_MEMORY_UNIFIED = 4,
+
+  SB_NODE_KERNEL = 0,
+  SB_NODE_MEMCPY = 1,
+  SB_NODE_MEMSET = 2,
+  SB_NODE_HOST = 3,
+  SB_NODE_GRAPH = 4,
+  SB_NODE_WAIT_EVENT = 6,
+  SB_NODE_EVENT_RECORD = 7,
+  SB_NODE_ALLOC = 10,
+  SB_NODE_FREE = 11,
+
+  // Where CUDA_MEMCPY3D has the type and the address of its source and of its target.
+  SB_MEMCPY_BYTES = 200,
+  SB_MEMCPY_FROM_TYPE = 32,
+  SB_MEMCPY_FROM = 48,
+  SB_MEMCPY_TO_TYPE = 120,
+  SB_MEMCPY_TO = 136,
 };
 
 // X(result, name, parameters)
@@ -54,6 +77,7 @@ enum {
   X(unsigned, cuDevicePrimaryCtxRetain, (struct CUctx_st **, int))                                                   \
   X(unsigned, cuDevicePrimaryCtxRelease_v2, (int))                                                                   \
   X(unsigned, cuCtxSetCurrent, (struct CUctx_st *))                                                                  \
+  X(unsigned, cuCtxGetCurrent, (struct CUctx_st **))                                                                 \
   X(unsigned, cuMemGetInfo_v2, (size_t *, size_t *))                                                                 \
   X(unsigned, cuMemAlloc_v2, (sb_pointer *, size_t))                                                                 \
   X(unsigned, cuMemFree_v2, (sb_pointer))                                                                            \
@@ -63,12 +87,16 @@ enum {
   X(unsigned, cuMemsetD8Async, (sb_pointer, unsigned char, size_t, struct CUstream_st *))                            \
   X(unsigned, cuMemHostRegister_v2, (void *, size_t, unsigned))                                                      \
   X(unsigned, cuMemHostUnregister, (void *))                                                                         \
+  X(unsigned, cuMemHostAlloc, (void **, size_t, unsigned))                                                           \
+  X(unsigned, cuMemFreeHost, (void *))                                                                               \
+  X(unsigned, cuPointerGetAttribute, (void *, unsigned, sb_pointer))                                                 \
   X(unsigned, cuStreamCreate, (struct CUstream_st **, unsigned))                                                     \
   X(unsigned, cuStreamDestroy_v2, (struct CUstream_st *))                                                            \
   X(unsigned, cuStreamSynchronize, (struct CUstream_st *))                                                           \
   X(unsigned, cuStreamWaitEvent, (struct CUstream_st *, struct CUevent_st *, unsigned))                              \
   X(unsigned, cuEventCreate, (struct CUevent_st **, unsigned))                                                       \
   X(unsigned, cuEventRecord, (struct CUevent_st *, struct CUstream_st *))                                            \
+  X(unsigned, cuEventQuery, (struct CUevent_st *))                                                                   \
   X(unsigned, cuEventDestroy_v2, (struct CUevent_st *))                                                              \
   X(unsigned, cuModuleLoadData, (struct CUmod_st **, const void *))                                                  \
   X(unsigned, cuModuleUnload, (struct CUmod_st *))                                                                   \
@@ -80,6 +108,8 @@ enum {
   X(unsigned, cuStreamBeginCapture_v2, (struct CUstream_st *, unsigned))                                             \
   X(unsigned, cuStreamEndCapture, (struct CUstream_st *, struct CUgraph_st **))                                      \
   X(unsigned, cuGraphGetNodes, (struct CUgraph_st *, struct CUgraphNode_st **, size_t *))                            \
+  X(unsigned, cuGraphNodeGetType, (struct CUgraphNode_st *, unsigned *))                                             \
+  X(unsigned, cuGraphMemcpyNodeGetParams, (struct CUgraphNode_st *, struct CUDA_MEMCPY3D_st *))                      \
   X(unsigned, cuGraphInstantiateWithFlags, (struct CUgraphExec_st **, struct CUgraph_st *, unsigned long long))      \
   X(unsigned, cuGraphLaunch, (struct CUgraphExec_st *, struct CUstream_st *))                                        \
   X(unsigned, cuGraphDestroy, (struct CUgraph_st *))                                                                 \

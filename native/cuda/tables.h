@@ -50,6 +50,9 @@ int sb_lanes_open(sb_lanes **out, int commands, int lanes, sb_queue **queues, co
 void sb_lanes_close(sb_lanes *s);
 int sb_lanes_walk(const sb_lanes *s, const sb_list *list, sb_error *e);
 
+// nodes.c: how many nodes a graph has, and of what kinds.
+int sb_count_nodes(sb_libraries *l, struct CUgraph_st *graph, size_t *count, long long kinds[SB_NODES], sb_error *e);
+
 // sb_launch launches command i of a list.
 int sb_launch(sb_queue *q, const sb_list *list, int i, sb_error *e);
 

@@ -167,6 +167,8 @@ type Program interface {
 	Run(from, to int) error
 	// Capture records the whole list into a graph. It does not run it. Nodes of the graph are counted.
 	Capture() (nodes int, err error)
+	// Nodes counts the captured graph's nodes by kind, with the names of bridge/arm; nil: there is no graph.
+	Nodes() map[string]int64
 	// Replay launches the captured graph, without waiting.
 	Replay() error
 	// Release drops the captured graph, if any.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"samebits/bridge/arm"
 	"samebits/bridge/diag"
 	"samebits/native/device"
 )
@@ -25,7 +26,10 @@ type program struct {
 	choices   []string
 	whole     bool  // the list runs whole or not at all
 	failed    error // the first failure; the program does nothing after it
+	breaks    bool  // the next capture fails
 }
+
+var _ device.Breaker = (*program)(nil)
 
 // Prepare resolves a launch list. It gives every problem of the list in one error. Of the options it needs none: results
 // are always deterministic and never TF32, and a schedule's lanes run one after the other, each command on all threads.
@@ -93,6 +97,11 @@ func (p *program) Capture() (int, error) {
 		return 0, err
 	}
 	graph := C.sb_host_list_copy(p.list)
+	if p.breaks {
+		p.breaks = false
+		C.free(unsafe.Pointer(graph))
+		return 0, diag.New("CAPTURE_FAILED", "host", "the capture was broken off")
+	}
 	if graph == nil {
 		return 0, outOfMemory(int64(p.list.bytes))
 	}
@@ -100,6 +109,29 @@ func (p *program) Capture() (int, error) {
 	p.graph = graph
 	return int(graph.count), nil
 }
+
+// Nodes counts commands: a call of a library is one, and so is a kernel of ours.
+func (p *program) Nodes() map[string]int64 {
+	if p.list == nil || p.graph == nil {
+		return nil
+	}
+	kinds := map[string]int64{}
+	for _, c := range unsafe.Slice(p.graph.commands, p.graph.count) {
+		switch c.kind {
+		case C.SB_COPY:
+			kinds[arm.CopyNode]++
+		case C.SB_FILL:
+			kinds[arm.SetNode]++
+		case 0: // a copy or a fill of nothing
+		default:
+			kinds[arm.KernelNode]++
+		}
+	}
+	return kinds
+}
+
+// BreakCapture makes the next Capture fail when the list is copied.
+func (p *program) BreakCapture() { p.breaks = true }
 
 func (p *program) Replay() error {
 	if err := p.usable(); err != nil {

@@ -13,6 +13,7 @@ enum {
 
 static unsigned sticky;  // every call answers it once it is set
 static size_t in_use;
+static char contexts[16];
 
 #define ALIVE \
   if (sticky) return sticky
@@ -46,6 +47,9 @@ struct CUevent_st {
 static struct CUstream_st *streams[STREAMS];
 
 static void run_copy(const op *o) { memcpy((void *)o->words[0], (void *)o->words[1], o->words[2]); }
+static void run_upload(const op *o) { run_copy(o); }
+static void run_fetch(const op *o) { run_copy(o); }
+static int copies(const op *o) { return o->run == run_copy || o->run == run_upload || o->run == run_fetch; }
 static void run_set(const op *o) { memset((void *)o->words[0], (int)o->words[1], o->words[2]); }
 
 static void record_stream(const struct CUstream_st *s, const char *what, int number) {
@@ -58,7 +62,7 @@ static void record_stream(const struct CUstream_st *s, const char *what, int num
 
 unsigned enqueue(struct CUstream_st *s, op o) {
   ALIVE;
-  record_stream(s, o.run == run_copy ? "copy" : o.run == run_set ? "set" : "launch", -1);
+  record_stream(s, copies(&o) ? "copy" : o.run == run_set ? "set" : "launch", -1);
   s->clock[s->id]++;
   if (s->capture != NULL)
     s->capture->ops[s->capture->count++] = o;
@@ -93,9 +97,11 @@ unsigned cuDeviceGetAttribute(int *v, unsigned which, int d) {
 unsigned cuDeviceTotalMem_v2(size_t *n, int d) {
   return (void)d, *n = strtoull(setting("FAKE_BYTES", "1073741824"), NULL, 10), 0;
 }
-unsigned cuDevicePrimaryCtxRetain(struct CUctx_st **c, int d) { return (void)d, *c = (struct CUctx_st *)&sticky, 0; }
-unsigned cuDevicePrimaryCtxRelease_v2(int d) { return (void)d, in_use = 0, sticky = 0; }
-unsigned cuCtxSetCurrent(struct CUctx_st *c) { return (void)c, 0; }
+unsigned cuDevicePrimaryCtxRetain(struct CUctx_st **c, int d) { return *c = (struct CUctx_st *)&contexts[d], 0; }
+unsigned cuDevicePrimaryCtxRelease_v2(int d) { return d != 0 ? 0 : (in_use = 0, sticky = 0); }
+static __thread struct CUctx_st *current;
+unsigned cuCtxSetCurrent(struct CUctx_st *c) { return current = c, 0; }
+unsigned cuCtxGetCurrent(struct CUctx_st **c) { return *c = current, 0; }
 
 unsigned cuMemGetInfo_v2(size_t *available, size_t *total) {
   ALIVE;
@@ -124,10 +130,10 @@ unsigned cuMemFree_v2(sb_pointer p) {
 }
 
 unsigned cuMemcpyHtoDAsync_v2(sb_pointer to, const void *from, size_t n, struct CUstream_st *s) {
-  return enqueue(s, (op){run_copy, {to, (uint64_t)from, n}});
+  return enqueue(s, (op){run_upload, {to, (uint64_t)from, n}});
 }
 unsigned cuMemcpyDtoHAsync_v2(void *to, sb_pointer from, size_t n, struct CUstream_st *s) {
-  return enqueue(s, (op){run_copy, {(uint64_t)to, from, n}});
+  return enqueue(s, (op){run_fetch, {(uint64_t)to, from, n}});
 }
 unsigned cuMemcpyDtoDAsync_v2(sb_pointer to, sb_pointer from, size_t n, struct CUstream_st *s) {
   return enqueue(s, (op){run_copy, {to, from, n}});
@@ -137,6 +143,8 @@ unsigned cuMemsetD8Async(sb_pointer to, unsigned char value, size_t n, struct CU
 }
 unsigned cuMemHostRegister_v2(void *p, size_t n, unsigned flags) { return (void)p, (void)n, flags; }
 unsigned cuMemHostUnregister(void *p) { return (void)p, 0; }
+unsigned cuMemHostAlloc(void **p, size_t n, unsigned flags) { return (void)flags, (*p = malloc(n)) ? 0 : SB_OUT_OF_MEMORY; }
+unsigned cuMemFreeHost(void *p) { return free(p), 0; }
 unsigned cuStreamCreate(struct CUstream_st **s, unsigned flags) {
   (void)flags;
   ALIVE;
@@ -164,6 +172,7 @@ unsigned cuEventRecord(struct CUevent_st *e, struct CUstream_st *s) {
   memcpy(e->clock, s->clock, sizeof e->clock);
   return 0;
 }
+unsigned cuEventQuery(struct CUevent_st *e) { return (void)e, sticky ? sticky : SB_NOT_READY; }
 unsigned cuStreamWaitEvent(struct CUstream_st *s, struct CUevent_st *e, unsigned flags) {
   ALIVE;
   if (flags != 0) return SB_INVALID_VALUE;
@@ -256,8 +265,29 @@ unsigned cuStreamEndCapture(struct CUstream_st *s, struct CUgraph_st **g) {
   return status;
 }
 unsigned cuGraphGetNodes(struct CUgraph_st *g, struct CUgraphNode_st **nodes, size_t *n) {
-  (void)nodes;
+  if (nodes != NULL)
+    for (int i = 0; i < g->count; i++) nodes[i] = (struct CUgraphNode_st *)&g->ops[i];
   return *n = (size_t)g->count, 0;
+}
+unsigned cuGraphNodeGetType(struct CUgraphNode_st *node, unsigned *type) {
+  const op *o = (const op *)node;
+  return *type = copies(o) ? SB_NODE_MEMCPY : o->run == run_set ? SB_NODE_MEMSET : SB_NODE_KERNEL, 0;
+}
+// Copies between addresses of the device are of the unified kind, so that the driver must be asked.
+unsigned cuGraphMemcpyNodeGetParams(struct CUgraphNode_st *node, struct CUDA_MEMCPY3D_st *p) {
+  const op *o = (const op *)node;
+  unsigned from = o->run == run_upload ? SB_MEMORY_HOST : SB_MEMORY_UNIFIED, to = o->run == run_fetch ? SB_MEMORY_HOST : SB_MEMORY_UNIFIED;
+  unsigned char *params = memset(p, 0, SB_MEMCPY_BYTES);
+  memcpy(params + SB_MEMCPY_FROM_TYPE, &from, sizeof from);
+  memcpy(params + SB_MEMCPY_FROM, &o->words[1], sizeof o->words[1]);
+  memcpy(params + SB_MEMCPY_TO_TYPE, &to, sizeof to);
+  memcpy(params + SB_MEMCPY_TO, &o->words[0], sizeof o->words[0]);
+  return 0;
+}
+unsigned cuPointerGetAttribute(void *data, unsigned which, sb_pointer p) {
+  if (which != SB_POINTER_MEMORY_TYPE || p == 0) return SB_INVALID_VALUE;
+  *(unsigned *)data = 2;
+  return 0;
 }
 unsigned cuGraphInstantiateWithFlags(struct CUgraphExec_st **e, struct CUgraph_st *g, unsigned long long flags) {
   (void)flags;
