@@ -150,6 +150,9 @@ func (p *program) Replay() error {
 }
 
 func (p *program) Release() error {
+	if p.list != nil {
+		p.q.breaks = 0
+	}
 	if p.list == nil || !p.captured {
 		return nil
 	}

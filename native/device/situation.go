@@ -11,7 +11,7 @@ type Switcher interface {
 
 // Breaker is what a Program may offer.
 type Breaker interface {
-	// BreakCapture makes the next Capture fail in its midst.
+	// BreakCapture makes the next Capture fail in its midst, unless Release comes before it.
 	BreakCapture()
 }
 

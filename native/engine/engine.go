@@ -23,6 +23,8 @@ type Options struct {
 	State *State
 	// KeepState leaves the state's content as it is: a further model does not start over.
 	KeepState bool
+	// Placed is called when the step was prepared anew because memory had moved: to write tables that hold addresses.
+	Placed func(m *Model) error
 }
 
 // Model is a recording with its weights at fixed addresses on a device. It is used by one goroutine at a time.
@@ -38,6 +40,12 @@ type Model struct {
 	program        device.Program
 	setupWorkspace int64
 	nodes          int
+	held           held             // addresses that program holds
+	placement      device.Placement // and places, with the workspaces that were asked for
+	workspaces     []int64
+	placed         func(m *Model) error
+	retired        device.Memory // what Move left
+	invalidations  int64
 	staging        []byte          // for outputs that are not contiguous
 	gathers        map[int]*gather // the same, for steps that do not wait; by output
 }
@@ -51,7 +59,7 @@ func Load(dev device.Device, r *recording.Recording, weights Weights, options Op
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{device: dev, recording: r, plan: p, state: options.State, keepState: options.KeepState, Inputs: specs(r, r.Inputs), Outputs: specs(r, r.Outputs)}
+	m := &Model{device: dev, recording: r, plan: p, state: options.State, keepState: options.KeepState, placed: options.Placed, Inputs: specs(r, r.Inputs), Outputs: specs(r, r.Outputs)}
 	if err := m.allocate(weights); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -87,6 +95,7 @@ func (m *Model) allocate(weights Weights) (err error) {
 	if m.arena == nil {
 		return fmt.Errorf("prepare the step: %s asked for no place", m.device.Name())
 	}
+	m.held = m.addresses()
 	return m.setWeights(weights)
 }
 
@@ -102,6 +111,7 @@ func (m *Model) placeArena(workspaces []int64) (device.Placement, error) {
 	if placement.Schedule.Lanes == 1 {
 		placement.Schedule = nil // a trace runs operation by operation
 	}
+	m.keepPlacement(workspaces, placement)
 	return placement, nil
 }
 
@@ -240,11 +250,19 @@ func (m *Model) PeakBytes() int64 {
 }
 
 // Run launches one step eagerly, without waiting.
-func (m *Model) Run() error { return m.program.Run(0, len(m.plan.Step)) }
+func (m *Model) Run() error {
+	if err := m.current(); err != nil {
+		return err
+	}
+	return m.program.Run(0, len(m.plan.Step))
+}
 
 // Capture records one step into a graph. The step is run eagerly before, so that nothing is loaded or chosen inside the
 // capture, and what this run changed is put back: capturing moves no state.
 func (m *Model) Capture() (nodes int, err error) {
+	if err := m.current(); err != nil {
+		return 0, err
+	}
 	if m.nodes > 0 {
 		return m.nodes, nil
 	}
@@ -258,6 +276,9 @@ func (m *Model) Capture() (nodes int, err error) {
 }
 
 func (m *Model) warmUp() error {
+	if err := m.program.Wait(); err != nil { // what is on its way belongs to the state that comes back
+		return err
+	}
 	var before []byte
 	if m.state != nil {
 		// Settings may still be on their way, behind what the step waits for.
@@ -278,15 +299,18 @@ func (m *Model) warmUp() error {
 	return m.state.restore(before)
 }
 
-// Replay launches the captured graph, without waiting.
+// Replay launches the captured graph, without waiting. A graph that holds addresses of memory that moved is dropped instead.
 func (m *Model) Replay() error {
+	if err := m.current(); err != nil {
+		return err
+	}
 	if m.nodes == 0 {
 		return errors.New("no graph was captured")
 	}
 	return m.program.Replay()
 }
 
-// Release drops the captured graph.
+// Release drops the captured graph, and forgets BreakCapture.
 func (m *Model) Release() error {
 	m.nodes = 0
 	return m.program.Release()
@@ -315,7 +339,7 @@ func (m *Model) Close() error {
 	if m.program != nil {
 		errs = append(errs, m.program.Close())
 	}
-	for _, memory := range []device.Memory{m.fixed, m.arena} {
+	for _, memory := range []device.Memory{m.fixed, m.arena, m.retired} {
 		if memory != nil {
 			errs = append(errs, memory.Free())
 		}
@@ -323,6 +347,6 @@ func (m *Model) Close() error {
 	for _, g := range m.gathers {
 		errs = append(errs, g.free())
 	}
-	m.program, m.fixed, m.arena, m.gathers = nil, nil, nil, nil
+	m.program, m.fixed, m.arena, m.retired, m.gathers = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"samebits/bridge/diag"
@@ -11,8 +12,9 @@ import (
 // State is device memory that outlives steps and is shared by models: parameters, buffers, momentum, averages. Its layout
 // is complete once the first model that uses it was loaded.
 type State struct {
-	Layout plan.State
-	memory device.Memory
+	Layout  plan.State
+	memory  device.Memory
+	retired device.Memory // what Move left
 }
 
 // ensure takes memory for the layout at its first use; later models must fit into it.
@@ -99,6 +101,9 @@ func (s *State) Close() error {
 		return nil
 	}
 	err := s.memory.Free()
-	s.memory = nil
+	if s.retired != nil {
+		err = errors.Join(err, s.retired.Free())
+	}
+	s.memory, s.retired = nil, nil
 	return err
 }

@@ -145,7 +145,7 @@ func (p *program) Replay() error {
 
 func (p *program) Release() error {
 	C.free(unsafe.Pointer(p.graph))
-	p.graph = nil
+	p.graph, p.breaks = nil, false
 	return nil
 }
 

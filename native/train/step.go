@@ -110,6 +110,12 @@ func (s *Shape) SetHyper(h Hyper) error {
 // Capture records the step into a graph, without moving any state.
 func (s *Shape) Capture() (nodes int, err error) { return s.model.Capture() }
 
+// Captured reports whether there is a graph that may be replayed.
+func (s *Shape) Captured() bool { return s.model.Captured() }
+
+// Release drops the captured graph.
+func (s *Shape) Release() error { return s.model.Release() }
+
 // Run launches one eager step, without waiting.
 func (s *Shape) Run() error { return s.launched(s.model.Run()) }
 

@@ -195,7 +195,8 @@ func (t *Trainer) add(r *recording.Recording, keepState bool) (*Shape, error) {
 	s := &Shape{trainer: t, recording: r}
 	options := t.options.Plan
 	options.Tail = s.tail
-	model, err := engine.Load(t.device, r, t.weights, engine.Options{Plan: options, State: t.state, KeepState: keepState})
+	model, err := engine.Load(t.device, r, t.weights, engine.Options{Plan: options, State: t.state, KeepState: keepState,
+		Placed: func(*engine.Model) error { return s.fill() }})
 	if err != nil {
 		return nil, err
 	}

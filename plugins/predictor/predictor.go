@@ -17,6 +17,7 @@ import (
 	"samebits/native/devices"
 	"samebits/native/engine"
 	"samebits/native/plan"
+	"samebits/native/predict"
 	"samebits/plugins/internal/nativearm"
 )
 
@@ -25,11 +26,11 @@ type predictor struct {
 	serve.Unimplemented
 
 	device  device.Device
-	loaded  []*loaded
-	graph   bool
+	model   *predict.Predictor
 	inputs  []bank
 	outputs []bank
 	pins    nativearm.Pins
+	around  nativearm.Around
 	stats   arm.Stats
 }
 
@@ -52,7 +53,7 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 			request.Arm, arm.NativeEager, arm.NativeGraph)
 	}
 	add := slices.Contains(request.Options, recording.Setting{Key: "add", Value: "on"})
-	if add && len(p.loaded) == 0 {
+	if add && p.model == nil {
 		return arm.LoadReply{}, fmt.Errorf("a further recording before the first: %w", arm.ErrWrongOrder)
 	}
 	options, err := nativearm.PlanOptions(slices.DeleteFunc(slices.Clone(request.Options),
@@ -82,16 +83,27 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 		p.drop()
 		p.stats = arm.Stats{}
 	}
-	model, err := engine.Load(p.device, r, weights, engine.Options{Plan: options})
-	if err != nil {
+	if err := p.add(r, weights, options); err != nil {
 		return arm.LoadReply{}, nativearm.MemoryError(err)
 	}
-	p.inputs, p.outputs, p.graph = nil, nil, false
-	p.loaded = append(p.loaded, &loaded{model: model, recording: r, weights: weights})
+	p.inputs, p.outputs, p.model.Graphs.Mode = nil, nil, engine.Off
+	shapes := p.model.Shapes()
+	model := shapes[len(shapes)-1]
 	return arm.LoadReply{
 		Inputs: model.Inputs, Outputs: model.Outputs, RecordingDigest: r.Digest,
 		ArenaBytes: model.Plan().ArenaBytes, PeakBytes: model.PeakBytes(),
 	}, nil
+}
+
+// add loads a recording beside those at hand, if there are any.
+func (p *predictor) add(r *recording.Recording, weights engine.Weights, o plan.Options) (err error) {
+	options := predict.Options{Plan: o, KeepWeights: true}
+	if p.model != nil {
+		_, err = p.model.Add(r, weights, options)
+		return err
+	}
+	p.model, err = predict.Open(p.device, r, weights, options)
+	return err
 }
 
 // openAhead opens the first device beside other work, and gives what waits for it. A device that is at hand stays as it is.
@@ -134,53 +146,43 @@ func (p *predictor) release() error {
 }
 
 func (p *predictor) drop() {
-	for _, l := range p.loaded {
-		_ = l.model.Close() // the memory of a lost device is gone anyway
+	if p.model != nil {
+		_ = p.model.Close() // the memory of a lost device is gone anyway
 	}
-	p.loaded = nil
-	p.inputs, p.outputs, p.graph = nil, nil, false
+	p.model, p.inputs, p.outputs, p.around = nil, nil, nil, nativearm.Around{}
 }
 
 func (p *predictor) Prepare(_ context.Context, memory *serve.Memory, request arm.PrepareRequest) (arm.PrepareReply, error) {
-	if len(p.loaded) == 0 {
+	if p.model == nil {
 		return arm.PrepareReply{}, fmt.Errorf("prepare before load: %w", arm.ErrWrongOrder)
 	}
-	inputs, err := p.resolve(memory, "inputs", request.Inputs, func(m *engine.Model) []tensor.Spec { return m.Inputs })
+	inputs, err := p.resolve(memory, "inputs", request.Inputs, func(l *predict.Shape) []tensor.Spec { return l.Inputs })
 	if err != nil {
 		return arm.PrepareReply{}, err
 	}
-	outputs, err := p.resolve(memory, "outputs", request.Outputs, func(m *engine.Model) []tensor.Spec { return m.Outputs })
+	outputs, err := p.resolve(memory, "outputs", request.Outputs, func(l *predict.Shape) []tensor.Spec { return l.Outputs })
 	if err != nil {
 		return arm.PrepareReply{}, err
 	}
 	p.inputs, p.outputs = inputs, outputs
 	p.pins.Add(p.device, memory)
-	var reply arm.PrepareReply
-	for _, l := range p.loaded {
-		reply.PeakBytes += l.model.PeakBytes()
-		if !request.CUDAGraph {
-			continue
-		}
-		nodes, err := p.capture(l)
-		if err != nil {
+	reply := arm.PrepareReply{PeakBytes: p.model.PeakBytes()}
+	p.model.Graphs.Mode = engine.Off
+	if request.CUDAGraph {
+		if err := p.capture(); err != nil {
 			return arm.PrepareReply{}, err
 		}
-		reply.Captured, reply.Nodes = true, reply.Nodes+int64(nodes)
+		p.model.Graphs.Mode = engine.On
+		reply.Captured, reply.Nodes = true, int64(p.model.Graphs.Info().Nodes)
 	}
-	p.graph = request.CUDAGraph
 	p.stats.PeakBytes = max(p.stats.PeakBytes, p.device.Peak())
 	return reply, nil
 }
 
 // launch runs one step the way that Prepare fixed, without waiting.
-func (p *predictor) launch(m *engine.Model) error {
-	p.stats.Launches += int64(m.Launches())
-	if p.graph {
-		p.stats.Replays++
-		return m.Replay()
-	}
-	p.stats.EagerSteps++
-	return m.Run()
+func (p *predictor) launch(l *predict.Shape) error {
+	p.stats.Launches += int64(l.Launches())
+	return l.Graph.LaunchAs(p.model.Graphs.Mode)
 }
 
 func (p *predictor) Step(input, output int) error {
@@ -188,43 +190,64 @@ func (p *predictor) Step(input, output int) error {
 	if err != nil {
 		return err
 	}
+	end, err := p.around.Step(p.device)
+	if err != nil {
+		return err
+	}
+	defer end()
 	waits := p.device.Waits()
 	err = p.submit(l, input, output)
 	p.stats.Synchronisations += p.device.Waits() - waits
-	if waited := l.model.Wait(); err == nil { // in any case: the banks are the host's again
+	if waited := l.Wait(); err == nil { // in any case: the banks are the host's again
 		err = waited
 	}
 	return err
 }
 
 // submit launches a step with its copies, to end with Wait.
-func (p *predictor) submit(l *loaded, input, output int) error {
+func (p *predictor) submit(l *predict.Shape, input, output int) error {
 	to := p.outputs[output]
 	if !slices.Contains(to.fits, l) {
 		return diag.New("WRONG_BANK", fmt.Sprintf("outputs[%d]", output), "it has the outputs of another recording than the inputs")
 	}
-	if err := l.write(p.inputs[input]); err != nil {
+	if err := write(l, p.inputs[input]); err != nil {
 		return err
 	}
-	if err := p.launch(l.model); err != nil {
+	if p.around.Switches() { // one step more, which is in flight when the stream changes
+		if err := p.repeat(l); err != nil {
+			return err
+		}
+		if err := p.around.Switch(l.Model); err != nil {
+			return err
+		}
+	}
+	if err := p.launch(l); err != nil {
 		return err
 	}
 	for i, data := range to.data {
-		if err := l.model.Fetch(i, data); err != nil {
+		if err := l.Fetch(i, data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// repeat runs a step that nobody counts.
+func (p *predictor) repeat(l *predict.Shape) error {
+	if p.model.Graphs.Mode == engine.On && l.Captured() {
+		return l.Replay()
+	}
+	return l.Run()
+}
+
 // Disturb poisons what a step must write itself, and takes and frees memory of many sizes.
 func (p *predictor) Disturb(_ context.Context, request arm.DisturbRequest) error {
-	if len(p.loaded) == 0 {
+	if p.model == nil {
 		return fmt.Errorf("disturb before load: %w", arm.ErrWrongOrder)
 	}
-	for _, l := range p.loaded {
+	for _, l := range p.model.Shapes() {
 		if request.PoisonOutputs {
-			if err := l.model.Poison(); err != nil {
+			if err := l.Poison(); err != nil {
 				return err
 			}
 		}
@@ -235,15 +258,59 @@ func (p *predictor) Disturb(_ context.Context, request arm.DisturbRequest) error
 	return nil
 }
 
+// Situate does what may happen between steps.
+func (p *predictor) Situate(_ context.Context, request arm.SituateRequest) (arm.SituateReply, error) {
+	if p.model == nil {
+		return arm.SituateReply{}, fmt.Errorf("situate before load: %w", arm.ErrWrongOrder)
+	}
+	reply, err := p.around.Situate(nativearm.Situated{
+		Device: p.device, Graphs: &p.model.Graphs, Models: p.model.Models(), Capture: p.captureIfWanted, Move: p.model.Move, Scale: p.scale, Eager: p.eager,
+	}, request.Situation)
+	return reply, nativearm.MemoryError(err)
+}
+
+func (p *predictor) captureIfWanted() error {
+	if p.model.Graphs.Mode == engine.Off {
+		return nil
+	}
+	return p.capture()
+}
+
+func (p *predictor) scale(up bool) error {
+	for _, l := range p.model.Shapes() {
+		if err := l.Rescale(up); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eager runs a step of each recording with the graph switched off.
+func (p *predictor) eager() error {
+	for _, l := range p.model.Shapes() {
+		if err := p.fill(l); err != nil {
+			return err
+		}
+		p.stats.Launches += int64(l.Launches())
+		if err := l.Graph.LaunchAs(engine.Off); err != nil {
+			return err
+		}
+		if err := l.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (p *predictor) Trace(_ context.Context, memory *serve.Memory, request arm.TraceRequest) (reply arm.TraceReply, err error) {
-	if len(p.loaded) == 0 || request.InputBank < 0 || request.InputBank >= len(p.inputs) {
+	if p.model == nil || request.InputBank < 0 || request.InputBank >= len(p.inputs) {
 		return reply, fmt.Errorf("trace before load and prepare, or of no input bank: %w", arm.ErrWrongOrder)
 	}
 	l, err := p.choose(request.InputBank)
 	if err != nil {
 		return reply, err
 	}
-	model, err := engine.Load(p.device, l.recording, l.weights, engine.Options{Plan: plan.Options{KeepAll: true}})
+	model, err := engine.Load(p.device, l.Recording, l.Weight, engine.Options{Plan: plan.Options{KeepAll: true}})
 	if err != nil {
 		return reply, nativearm.MemoryError(err)
 	}
@@ -253,9 +320,9 @@ func (p *predictor) Trace(_ context.Context, memory *serve.Memory, request arm.T
 			return reply, err
 		}
 	}
-	reply.Operations = make([]arm.OperationTrace, len(l.recording.Operations))
+	reply.Operations = make([]arm.OperationTrace, len(l.Recording.Operations))
 	for i := range reply.Operations {
-		results := recording.Values(l.recording.Operations[i].Results, nil)
+		results := recording.Values(l.Recording.Operations[i].Results, nil)
 		reply.Operations[i] = arm.OperationTrace{Operation: i, Digests: make([]string, len(results))}
 	}
 	err = model.Trace(func(at engine.Result, spec tensor.Spec, data []byte) error {
@@ -270,23 +337,23 @@ func (p *predictor) Trace(_ context.Context, memory *serve.Memory, request arm.T
 }
 
 func (p *predictor) Measure(_ context.Context, request arm.MeasureRequest) (reply arm.MeasureReply, err error) {
-	if len(p.loaded) == 0 || request.InputBank < 0 || request.InputBank >= len(p.inputs) {
+	if p.model == nil || request.InputBank < 0 || request.InputBank >= len(p.inputs) {
 		return reply, fmt.Errorf("measure before load and prepare, or of no input bank: %w", arm.ErrWrongOrder)
 	}
 	l, err := p.choose(request.InputBank)
 	if err != nil {
 		return reply, err
 	}
-	if err := l.write(p.inputs[request.InputBank]); err != nil {
+	if err := write(l, p.inputs[request.InputBank]); err != nil {
 		return reply, err
 	}
 	reply.Milliseconds = make([]float64, 0, max(request.Iterations, 0))
 	for i := range request.Warmup + request.Iterations {
 		start := time.Now()
-		if err := p.launch(l.model); err != nil {
+		if err := p.launch(l); err != nil {
 			return reply, err
 		}
-		if err := l.model.Wait(); err != nil {
+		if err := l.Wait(); err != nil {
 			return reply, err
 		}
 		if i >= request.Warmup {
@@ -297,8 +364,8 @@ func (p *predictor) Measure(_ context.Context, request arm.MeasureRequest) (repl
 }
 
 func (p *predictor) Stats(context.Context) (arm.Stats, error) {
-	if p.device != nil {
-		p.stats.PeakBytes = max(p.stats.PeakBytes, p.device.Peak())
+	if p.model != nil {
+		nativearm.Count(&p.stats, &p.model.Graphs, p.model.Models(), p.device)
 	}
 	return p.stats, nil
 }

@@ -65,38 +65,33 @@ func (t *trainer) Prepare(_ context.Context, memory *serve.Memory, request arm.P
 		}
 	}
 	t.pins.Add(t.device, memory)
-	t.inputs, t.outputs, t.graph = inputs, outputs, request.CUDAGraph
+	t.inputs, t.outputs, t.graphs.Mode = inputs, outputs, engine.Off
 	reply := arm.PrepareReply{}
 	if request.CUDAGraph {
-		nodes, err := t.capture()
-		if err != nil {
+		if err := t.capture(); err != nil {
 			return arm.PrepareReply{}, nativearm.MemoryError(err)
 		}
-		reply.Captured, reply.Nodes = true, nodes
+		t.graphs.Mode = engine.On
+		reply.Captured, reply.Nodes = true, int64(t.graphs.Info().Nodes)
 	}
 	reply.PeakBytes = t.device.Peak()
 	return reply, nil
 }
 
 // capture captures the step at every shape that a bank has, warmed up with that bank's own data.
-func (t *trainer) capture() (nodes int64, err error) {
-	done := map[*train.Shape]bool{}
+func (t *trainer) capture() error {
 	for i, bank := range t.inputs {
-		if done[bank.shape] {
+		if bank.shape.Captured() || t.graphs.Count() >= engine.MaxGraphs {
 			continue
 		}
-		done[bank.shape] = true
 		if err := t.write(i); err != nil {
-			return 0, err
+			return err
 		}
-		n, err := bank.shape.Capture()
-		if err != nil {
-			return 0, err
+		if err := t.graph[bank.shape].Capture(); err != nil {
+			return err
 		}
-		t.stats.Captures++
-		nodes += int64(n)
 	}
-	return nodes, nil
+	return nil
 }
 
 // inputBank finds the recording that takes a bank's inputs, by their sizes.
@@ -170,20 +165,27 @@ func float64s(data []byte) []float64 {
 // launch runs one step the way that Prepare fixed, without waiting.
 func (t *trainer) launch(shape *train.Shape) error {
 	t.stats.Launches += int64(shape.Model().Launches())
-	if t.graph {
-		t.stats.Replays++
-		return shape.Replay()
+	mode := t.graphs.Mode
+	if t.around.Eager() {
+		mode = engine.Off
 	}
-	t.stats.EagerSteps++
-	return shape.Run()
+	return t.graph[shape].LaunchAs(mode)
 }
 
 func (t *trainer) Step(input, output int) error {
+	end, err := t.around.Step(t.device)
+	if err != nil {
+		return err
+	}
+	defer end()
 	waits := t.device.Waits()
 	if err := t.write(input); err != nil {
 		return err
 	}
 	shape := t.inputs[input].shape
+	if err := t.around.Switch(shape.Model()); err != nil { // the inputs are on their way on the old stream
+		return err
+	}
 	if err := t.launch(shape); err != nil {
 		return err
 	}

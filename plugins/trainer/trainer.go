@@ -13,6 +13,7 @@ import (
 	"samebits/bridge/tensor/safetensors"
 	"samebits/native/device"
 	"samebits/native/devices"
+	"samebits/native/engine"
 	"samebits/native/train"
 	"samebits/plugins/internal/nativearm"
 )
@@ -26,7 +27,9 @@ type trainer struct {
 	trainer *train.Trainer
 	inputs  []inputBank
 	outputs []outputBank
-	graph   bool
+	graphs  engine.Graphs
+	graph   map[*train.Shape]*engine.Graph
+	around  nativearm.Around
 	stats   arm.Stats
 }
 
@@ -64,7 +67,7 @@ func (t *trainer) Load(_ context.Context, memory *serve.Memory, request arm.Load
 	if err != nil {
 		return arm.LoadReply{}, err
 	}
-	t.inputs, t.outputs, t.graph = nil, nil, false
+	t.inputs, t.outputs, t.graphs.Mode = nil, nil, engine.Off
 	if !add {
 		if err := t.reopen(request.Device); err != nil {
 			return arm.LoadReply{}, err
@@ -72,10 +75,14 @@ func (t *trainer) Load(_ context.Context, memory *serve.Memory, request arm.Load
 		if t.trainer, err = train.Open(t.device, r, weights, train.Options{Plan: options}); err != nil {
 			return arm.LoadReply{}, nativearm.MemoryError(err)
 		}
-		t.stats = arm.Stats{}
+		t.stats, t.around, t.graphs = arm.Stats{}, nativearm.Around{}, engine.Graphs{Mode: engine.Off}
+		t.graph = map[*train.Shape]*engine.Graph{}
 	} else if _, err := t.trainer.Add(r); err != nil {
 		return arm.LoadReply{}, nativearm.MemoryError(err)
 	}
+	shapes := t.trainer.Shapes()
+	newest := shapes[len(shapes)-1]
+	t.graph[newest] = t.graphs.Add(newest, engine.Shape{Sizes: newest.Inputs()[0].Sizes, DType: newest.Inputs()[0].DType.String(), Device: t.device.Name()})
 	if err := t.restore(memory, request.Checkpoint); err != nil {
 		return arm.LoadReply{}, err
 	}
@@ -186,9 +193,35 @@ func (t *trainer) Disturb(_ context.Context, request arm.DisturbRequest) error {
 	return nil
 }
 
+// Situate does what may happen between steps. State moves with what happens: after an update it is that of an update.
+func (t *trainer) Situate(_ context.Context, request arm.SituateRequest) (arm.SituateReply, error) {
+	if t.trainer == nil {
+		return arm.SituateReply{}, fmt.Errorf("situate before load: %w", arm.ErrWrongOrder)
+	}
+	reply, err := t.around.Situate(nativearm.Situated{
+		Device: t.device, Graphs: &t.graphs, Models: t.models(), Capture: t.captureIfWanted, Move: t.trainer.Move, Scale: t.trainer.Rescale,
+	}, request.Situation)
+	return reply, nativearm.MemoryError(err)
+}
+
+func (t *trainer) models() []*engine.Model {
+	var out []*engine.Model
+	for _, s := range t.trainer.Shapes() {
+		out = append(out, s.Model())
+	}
+	return out
+}
+
+func (t *trainer) captureIfWanted() error {
+	if t.graphs.Mode == engine.Off {
+		return nil
+	}
+	return t.capture()
+}
+
 func (t *trainer) Stats(context.Context) (arm.Stats, error) {
-	if t.device != nil {
-		t.stats.PeakBytes = max(t.stats.PeakBytes, t.device.Peak())
+	if t.trainer != nil {
+		nativearm.Count(&t.stats, &t.graphs, t.models(), t.device)
 	}
 	return t.stats, nil
 }

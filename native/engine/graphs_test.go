@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"samebits/bridge/diag"
+)
+
+// step counts what is asked of it.
+type step struct {
+	did      []string
+	captured bool
+	broken   bool
+}
+
+func (s *step) note(what string) error { s.did = append(s.did, what); return nil }
+func (s *step) Run() error             { return s.note("run") }
+func (s *step) Replay() error          { return s.note("replay") }
+func (s *step) Release() error         { s.captured = false; return s.note("release") }
+func (s *step) Captured() bool         { return s.captured }
+func (s *step) Capture() (int, error) {
+	if s.broken {
+		return 0, errors.New("CAPTURE_FAILED: as told")
+	}
+	s.captured = true
+	return 3, s.note("capture")
+}
+
+func watched(mode Mode) (*Graphs, *[]string) {
+	said := &[]string{}
+	return &Graphs{Mode: mode, Warn: func(line string) { *said = append(*said, line) }}, said
+}
+
+func launch(t *testing.T, g *Graph, times int) {
+	t.Helper()
+	for range times {
+		if err := g.Launch(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestModes(t *testing.T) {
+	for mode, want := range map[Mode]string{
+		Off: "run run run run", On: "capture replay replay replay replay", Auto: "run run capture replay replay",
+	} {
+		s := &step{}
+		graphs, _ := watched(mode)
+		launch(t, graphs.Add(s, Shape{}), 4)
+		if got := strings.Join(s.did, " "); got != want {
+			t.Errorf("%s: %s instead of %s", mode, got, want)
+		}
+	}
+	for text, want := range map[string]Mode{"True": On, "FALSE": Off, "AUTO": Auto, "auto": Auto} {
+		if got, err := ParseMode(text); err != nil || got != want {
+			t.Errorf("%q is %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "1", "yes", "force"} {
+		if _, err := ParseMode(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+// Eight graphs, and none gives way; one line says so.
+func TestAtMostEightGraphs(t *testing.T) {
+	graphs, said := watched(On)
+	var all []*Graph
+	for range MaxGraphs + 2 {
+		all = append(all, graphs.Add(&step{}, Shape{Sizes: []int64{1, int64(len(all))}, DType: "float32", Device: "host"}))
+	}
+	for range 3 {
+		for _, g := range all {
+			launch(t, g, 1)
+		}
+	}
+	info := graphs.Info()
+	if info.Count != MaxGraphs || info.Captures != MaxGraphs || info.Replays != 3*MaxGraphs || info.EagerSteps != 6 || info.EagerFallbacks != 6 {
+		t.Errorf("%+v", info)
+	}
+	if len(*said) != 1 || !strings.Contains((*said)[0], "GRAPH_LIMIT") || !strings.Contains(info.FallbackReason, "GRAPH_LIMIT") {
+		t.Errorf("%q, %q", *said, info.FallbackReason)
+	}
+	if err := all[MaxGraphs].Capture(); !is(err, "GRAPH_LIMIT") {
+		t.Error(err)
+	}
+	if err := graphs.Release(); err != nil {
+		t.Fatal(err)
+	}
+	launch(t, all[MaxGraphs], 1)
+	if info := graphs.Info(); info.Count != 1 || !slices.Equal(info.Captured[0].Shape, []int64{1, MaxGraphs}) || info.Captured[0].Replays != 1 {
+		t.Errorf("after the release: %+v", info)
+	}
+}
+
+func is(err error, reason string) bool {
+	problems, _ := diag.Of(err)
+	return slices.ContainsFunc(problems, func(p diag.Problem) bool { return p.Reason == reason })
+}
+
+// A capture that fails is tried no more before Release, for no shape, and steps are right meanwhile.
+func TestAFailedCaptureIsLatched(t *testing.T) {
+	graphs, said := watched(On)
+	s, other := &step{broken: true}, &step{}
+	a, b := graphs.Add(s, Shape{}), graphs.Add(other, Shape{})
+	launch(t, a, 2)
+	launch(t, b, 1)
+	if strings.Join(s.did, " ") != "run run" || strings.Join(other.did, " ") != "run" || !graphs.Latched() || len(*said) != 1 {
+		t.Errorf("%q %q, %q", s.did, other.did, *said)
+	}
+	if info := graphs.Info(); info.EagerFallbacks != 3 || !strings.Contains(info.FallbackReason, "as told") || info.Count != 0 {
+		t.Errorf("%+v", info)
+	}
+	if err := b.Capture(); !is(err, "CAPTURE_LATCHED") {
+		t.Error(err)
+	}
+	s.broken = false
+	if err := graphs.Release(); err != nil || graphs.Latched() || graphs.Info().FallbackReason != "" {
+		t.Errorf("%v, %+v", err, graphs.Info())
+	}
+	launch(t, a, 1)
+	if graphs.Info().Count != 1 {
+		t.Errorf("%+v", graphs.Info())
+	}
+}
+
+// What is captured beforehand and serves no step is said once.
+func TestUnusedGraphs(t *testing.T) {
+	graphs, said := watched(Auto)
+	early, runs := graphs.Add(&step{}, Shape{DType: "early"}), graphs.Add(&step{}, Shape{DType: "runs"})
+	if err := early.Capture(); err != nil {
+		t.Fatal(err)
+	}
+	launch(t, runs, 3)
+	if err := graphs.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if len(*said) != 1 || !strings.Contains((*said)[0], "GRAPH_UNUSED: early") {
+		t.Errorf("%q", *said)
+	}
+	*said = nil
+	for _, g := range []*Graph{early, runs} {
+		if err := g.Capture(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	launch(t, early, 1)
+	if len(*said) != 1 || !strings.Contains((*said)[0], "runs") {
+		t.Errorf("%q", *said)
+	}
+}
+
+// Where nothing may be captured, nothing is, whatever is asked for.
+func TestRefusal(t *testing.T) {
+	for _, mode := range []Mode{On, Auto} {
+		graphs, _ := watched(mode)
+		graphs.Refusal = diag.New("NO_CERTIFICATE", "", "nobody certified it")
+		s := &step{}
+		g := graphs.Add(s, Shape{})
+		launch(t, g, 4)
+		if err := g.LaunchAs(On); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Capture(); !is(err, "NO_CERTIFICATE") {
+			t.Error(err)
+		}
+		info := graphs.Info()
+		if strings.Contains(strings.Join(s.did, " "), "capture") || info.Captures != 0 || !strings.Contains(info.FallbackReason, "NO_CERTIFICATE") {
+			t.Errorf("%q, %+v", s.did, info)
+		}
+	}
+}
+
+// A graph that its step no longer holds is captured again, and is no graph meanwhile.
+func TestInvalidatedGraphs(t *testing.T) {
+	graphs, _ := watched(On)
+	s := &step{}
+	g := graphs.Add(s, Shape{})
+	launch(t, g, 1)
+	s.captured = false // as a Model says after its weights moved
+	if graphs.Count() != 0 || len(graphs.Info().Captured) != 0 {
+		t.Errorf("%+v", graphs.Info())
+	}
+	launch(t, g, 1)
+	if got := strings.Join(s.did, " "); got != "capture replay capture replay" {
+		t.Error(got)
+	}
+}
+
+func BenchmarkLaunch(b *testing.B) {
+	graphs, _ := watched(On)
+	g := graphs.Add(quiet{}, Shape{})
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = g.Launch()
+	}
+}
+
+type quiet struct{}
+
+func (quiet) Run() error            { return nil }
+func (quiet) Replay() error         { return nil }
+func (quiet) Release() error        { return nil }
+func (quiet) Captured() bool        { return true }
+func (quiet) Capture() (int, error) { return 1, nil }
