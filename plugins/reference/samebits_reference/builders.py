@@ -16,6 +16,8 @@ import torch
 
 from samebits_reference import own_paths, season, texts
 from samebits_reference.cells import Cell
+from samebits_reference.planted import table
+from samebits_reference.planted.body import Family
 from samebits_wire.problems import Kind, Problem, ProblemError
 
 _OWN: Mapping[str, Callable[..., Any]] = {
@@ -42,6 +44,8 @@ def sizes(model_class: Any, cell: Cell) -> dict[str, int]:
             return dict(own_paths.SAM_IMAGES)
         case "tower":
             return dict.fromkeys(own_paths.TOWER_SIZES, cell.native)
+        case "planted":
+            return {cell.size: cell.native}
         case _:
             return dict(getattr(model_class, "TASK_INPUT_SIZES", {}).get(cell.task) or model_class.INPUT_SIZES)
 
@@ -62,6 +66,8 @@ def construct(model_class: Any, cell: Cell, size: str, batch: int, seed: int) ->
                 season.season(module, cell.package, seed)  # before the text embeddings are cached
                 state = module.state_dict()
                 return texts.remembering(model_class, state)(model_path=state, **common)
+            case "planted":
+                return Family(model_class(cell.variant == table.TWIN))
             case kind if kind in _OWN:
                 return _OWN[kind](model_class, size, cell.variant, batch)
             case _:

@@ -10,9 +10,10 @@ import json
 import sys
 from collections.abc import Iterable
 
+from samebits_reference.planted import table
 from samebits_wire.problems import Problem, ProblemError
 
-MATRIX, VARIANT, OWN_PATH, BEYOND = "matrix", "variant", "own-path", "beyond"
+MATRIX, VARIANT, OWN_PATH, BEYOND, PLANTED = "matrix", "variant", "own-path", "beyond", "planted"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +47,9 @@ class Cell:
 
     @property
     def path(self) -> str:
-        """Give the dotted path of the class."""
+        """Give the dotted path of the class, or of the function that makes a planted module."""
+        if self.group == PLANTED:
+            return f"samebits_reference.planted.{self.module}.{self.classname}"
         return f"libreyolo.models.{self.package}.{self.module}.{self.classname}"
 
 
@@ -120,14 +123,30 @@ FURTHER: tuple[Cell, ...] = (
     Cell("gaze", "l2cs", "LibreL2CS", "r18", 448, 448, construct="faces", group=BEYOND),
     Cell("detect", "domedetr", "LibreDOMEDETR", "s", 800, 800, only=800, group=BEYOND),
 )
-ALL = CELLS + FURTHER
+
+
+def _planted(module: str, function: str) -> tuple[Cell, Cell]:
+    def cell(family: str) -> Cell:
+        others = ((family, table.OTHER_SIZES[function]),) if function in table.OTHER_SIZES else ()
+        return Cell(
+            table.TASK, family, function, "s", 32, 32, 8, construct="planted", group=PLANTED, module=module, others=others
+        )
+
+    return cell(table.family(function)), cell(f"{table.family(function)}@{table.TWIN}")
+
+
+# Faults to try the suite on, each beside a twin without it: see docs/selftest.md.
+FAULTS: tuple[Cell, ...] = tuple(
+    cell for module, functions in table.FUNCTIONS.items() for function in functions for cell in _planted(module, function)
+)
+ALL = CELLS + FURTHER + FAULTS
 
 
 def find(family: str, task: str) -> Cell:
     """Give the cell of a family; the empty task is the family's first one."""
     tasks = [cell for cell in ALL if cell.family == family]
     if not tasks:
-        known = ", ".join(sorted({cell.family for cell in ALL}))
+        known = ", ".join(sorted({cell.family for cell in CELLS + FURTHER}))
         raise ProblemError(Problem("UNKNOWN_FAMILY", f"no family is named {family!r}", "family", f"known: {known}"))
     for cell in tasks:
         if task in ("", cell.task):

@@ -17,7 +17,8 @@ from samebits_reference.reach import gives_numbers
 
 _SKIPPED = frozenset({"torch", "contextlib"})
 _WATCHERS = frozenset(
-    f"samebits_reference.{name}" for name in ("observe", "reach", "recorder", "train_recorder", "watchers")
+    f"samebits_reference.{name}"
+    for name in ("beside", "graphs", "observe", "reach", "recorder", "train_recorder", "watchers")
 )
 
 

@@ -11,10 +11,12 @@ import torch
 
 from samebits_reference import banks, cells, graphs, recorder, situations, weights
 from samebits_reference.banks import Spec
+from samebits_reference.beside import Traces, check_capture
 from samebits_reference.families import Built, flatten
 from samebits_reference.holding import Holding
 from samebits_reference.observe import Observer
 from samebits_reference.profile import Profile
+from samebits_reference.reachable import Picture
 from samebits_reference.session import FamilySession, first_run
 from samebits_reference.watchers import Reader
 from samebits_wire import arm_pb2 as wire
@@ -61,6 +63,7 @@ class PredictSession(FamilySession):
         self._situations: dict[Signature, Situation] = {}
         self.graphs = False  # steps are replays
         self.fault: Callable[[], None] | None = None  # interrupts the next capture
+        self._traces = Traces()
         self.left_behind: list[torch.Tensor] = []  # memory that weights lay in before they moved
         self._input_banks: list[InputBank] = []
         self._output_banks: list[tuple[list[Spec], list[torch.Tensor]]] = []
@@ -85,7 +88,12 @@ class PredictSession(FamilySession):
     def record(self, memory: Memory, bank: wire.Bank, named: recorder.Named) -> recorder.Taken:
         """Record one eager step of what was built."""
         self._give(self._place(memory, bank, "inputs", others=False))
-        return recorder.record(self.built, self._at.statics[0], named)
+        images, before = self._at.statics[0], self._picture()
+        taken = recorder.record(self.built, images, named)
+        if not self._traces.began:
+            recorder.check_memory(self.built, images, taken)
+        self._traces.check(before, self._picture(), taken.data, taken.weights)
+        return taken
 
     def load(self, weights_file: bytes, checkpoint: bytes) -> None:
         """Take weights."""
@@ -196,16 +204,25 @@ class PredictSession(FamilySession):
         """Capture the step on static inputs."""
         self._enter(situation)
         fault, self.fault = self.fault, None
+        pictures: list[Picture] = []  # before and after the step that is captured
 
         def step() -> Any:
+            pictures[:] = [self._picture()]
             made = self.step(situation.statics)
             if fault is not None:
                 fault()
+            pictures.append(self._picture())
             return made
 
         with torch.cuda.device(self.device) if self.device.type == "cuda" else contextlib.nullcontext():
             graph = graphs.Graph(step, watched=True)
-        situation.graph, situation.holding = graph, Holding(self.built.module)
+        before, after = pictures
+        try:
+            check_capture(before, after)
+        except ProblemError:
+            graph.release()
+            raise
+        situation.graph, situation.holding = graph, Holding(self.built.module, *after.tensors.values())
 
     def recapture(self) -> int:
         """Capture whatever is due, and stay where the session is. Gives how many graphs there are then."""
@@ -236,6 +253,9 @@ class PredictSession(FamilySession):
         return situations.situate(self, situation, seed)
 
     # What a step runs on.
+
+    def _picture(self) -> Picture:
+        return Picture(module=self.built.module, family=self.built.family)
 
     def _statics(self, specs: list[Spec]) -> list[torch.Tensor]:
         return [torch.zeros(spec.sizes, dtype=spec.dtype, device=self.built.device) for spec in specs]

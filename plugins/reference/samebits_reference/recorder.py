@@ -11,10 +11,11 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from samebits_reference import encode, weights
+from samebits_reference.beside import Generators, capture_is, undefined_memory
 from samebits_reference.families import Built, flatten
 from samebits_reference.observe import ModulePath, Observer, operation_name, source_line
 from samebits_reference.reach import NOWHERE, Origin, Reach, watch_reads
-from samebits_reference.watchers import tensors
+from samebits_reference.watchers import UNINITIALISED, tensors
 from samebits_reference.weights import whole_storage
 from samebits_wire import recording_pb2 as pb
 from samebits_wire.digest import digest_tensor
@@ -51,17 +52,50 @@ def record(built: Built, images: torch.Tensor, named: Named) -> Taken:
 
     Everything that cannot be recorded is refused at once, with the operation and its module.
     """
+    with capture_is(False) as asked:
+        taken = _record(built, images, named)
+    if asked:
+        _compare_captured(built, images, named, taken, asked[0])
+    return taken
+
+
+def _record(built: Built, images: torch.Tensor, named: Named) -> Taken:
     recorder = Recorder(built)
     recorder.name_storage(images, pb.ROLE_INPUT, "images")
-    with recorder.modules.watch(), recorder:
+    with Generators(built.device) as generators, recorder.modules.watch(), recorder:
         output = built.step(images)
+    recorder.note_generators(generators.problems)
     return recorder.finish([("images", images)], list(flatten(output)), "predict", named)
+
+
+def check_memory(built: Built, images: torch.Tensor, taken: Taken) -> None:
+    """Refuse a step whose outputs depend on memory that it never wrote. taken was recorded just now."""
+    names = {operation.name.partition(".")[0].removeprefix("aten::") for operation in taken.recording.operations}
+    if not names & UNINITIALISED:
+        return
+    problems = undefined_memory(lambda: built.step(images))
+    if problems:
+        raise ProblemError(problems, Kind.UNIMPLEMENTED)
+
+
+def _compare_captured(built: Built, images: torch.Tensor, named: Named, plain: Taken, where: str) -> None:
+    """Record the step once more, and tell it that it is captured: it must be the same."""
+    with capture_is(True):
+        try:
+            same = _record(built, images, named).data == plain.data
+            why = "it has other operations while it is captured"
+        except (ProblemError, RuntimeError) as error:
+            same, why = False, f"it fails while it is captured: {(str(error).splitlines() or [''])[0]}"
+    if not same:
+        problem = Problem("CAPTURE_DEPENDENT_DISPATCH", f"the step asks whether it is captured, and {why}", "step", where)
+        raise ProblemError(problem, Kind.UNIMPLEMENTED)
 
 
 class Recorder(Observer):
     """Writes down what it sees. Training sees more: see train_recorder.py."""
 
     frozen: frozenset[int] = frozenset((pb.ROLE_PARAMETER, pb.ROLE_BUFFER, pb.ROLE_CONSTANT))  # roles no step may write
+    inputs_stay = True  # nor its inputs
 
     def __init__(self, built: Built) -> None:
         super().__init__()
@@ -74,10 +108,11 @@ class Recorder(Observer):
         self._kept: list[StorageWeakRef] = []
         self._values: dict[tuple[Any, ...], int] = {}
         self._frozen: dict[int, torch.Tensor] = {}  # what frozen storages held, by index
+        self._places: dict[int, torch.Tensor] = {}  # and they themselves
         self._state = _state(built.module)
         self._reach = Reach(self._unseen)
         self._origin: Origin = NOWHERE  # of what the call at hand is given
-        self._from_device = False  # and whether any of it lies on a device
+        self._from_device = self._from_host = False  # and whether any of it lies on a device, or on the host
         self._host: set[str] = set()  # parameters and buffers that the host read
         self._reads = contextlib.ExitStack()
 
@@ -144,6 +179,9 @@ class Recorder(Observer):
         random = torch.Tag.nondeterministic_seeded in func.tags
         self._origin = None if random else self._reach.together(given)
         self._from_device = any(tensor.device.type != "cpu" for tensor in given)
+        # A number on the host is given to a kernel as it is; only copies move it.
+        copies = func._schema.name in _COPIES
+        self._from_host = any(tensor.device.type == "cpu" and (tensor.dim() > 0 or copies) for tensor in given)
 
     def _went(self, index: int, into: Any) -> None:
         """Note where the data of a call goes."""
@@ -152,6 +190,9 @@ class Recorder(Observer):
             if self._from_device and tensor.device.type == "cpu":
                 name = self.recording.operations[index].name
                 self._refuse(index, "DYNAMIC_OPERATION", f"{name} copies memory of the device to the host")
+            if self._from_host and tensor.device.type != "cpu":
+                name = self.recording.operations[index].name
+                self._refuse(index, "H2D_IN_REGION", f"{name} copies memory of the host to the device")
 
     def _unseen(self, tensor: torch.Tensor) -> Origin:
         """Give the origin of a storage from before the step: state that steps leave alone, or a constant."""
@@ -168,6 +209,8 @@ class Recorder(Observer):
             storage = self.recording.storages[self.recording.values[item.value].storage]
             if storage.role in self.frozen:
                 self._refuse(index, "WRITES_STATE", f"{operation.name} writes {storage.name}: a step may not")
+            elif storage.role == pb.ROLE_INPUT and self.inputs_stay:
+                self._refuse(index, "INPUT_MUTATED", f"{operation.name} writes the input {storage.name}: a step may not")
 
     def _refuse(self, index: int, reason: str, summary: str) -> None:
         operation = self.recording.operations[index]
@@ -228,7 +271,8 @@ class Recorder(Observer):
             self._reach.flow(None, tensor)
         if role in _READ:
             with torch.utils._python_dispatch._disable_current_modes():
-                self._frozen[index] = whole_storage(tensor).cpu().clone()
+                self._places[index] = whole_storage(tensor)
+                self._frozen[index] = self._places[index].cpu().clone()
         return index
 
     # The end.
@@ -246,6 +290,7 @@ class Recorder(Observer):
         if not outputs:
             self._problems.append(Problem("NO_OUTPUTS", "the step gave no tensors", "outputs"))
         self._enter_keys()
+        self._check_frozen()
         if self._problems:
             raise ProblemError(_once_each(self._problems), Kind.UNIMPLEMENTED)
         for name, tensor in (*inputs, *self._built.keys.items()):
@@ -253,6 +298,20 @@ class Recorder(Observer):
         self._head(mode, named, batch=self._built.order.batch if self._built.keys else inputs[0][1].shape[0])
         frozen = {self.recording.storages[index].name: content for index, content in self._frozen.items()}
         return Taken(self.recording, self.recording.SerializeToString(deterministic=True), frozen, list(outputs))
+
+    def note_generators(self, problems: Sequence[Problem]) -> None:
+        """Take what was seen of generators, unless an operation that draws is named already."""
+        if not any(problem.reason == "RANDOM_OPERATION" for problem in self._problems):
+            self._problems += problems
+
+    def _check_frozen(self) -> None:
+        """See that nobody wrote what no step may write, by what is no operation or does not say that it writes."""
+        for index, held in self._frozen.items():
+            storage = self.recording.storages[index]
+            written = any(f" writes {storage.name}:" in problem.summary for problem in self._problems)
+            if storage.role in self.frozen and not written and not _same_bits(self._places[index].cpu(), held):
+                what = f"{storage.name} holds other bits after the step, and no operation says that it wrote it"
+                self._problems.append(Problem("WRITES_STATE", what, f"storages[{index}]"))
 
     def _enter_keys(self) -> None:
         """Make inputs of what the host alone read: no operation may have."""
@@ -292,6 +351,10 @@ class Recorder(Observer):
         header.environment.extend(pb.Setting(key=key, value=value) for key, value in sorted(named.environment.items()))
         header.seed, header.seasoning = order.seed, self._built.seasoning
         header.imgsz, header.batch = order.imgsz, batch
+
+
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return torch.equal(one.flatten().view(torch.uint8), other.flatten().view(torch.uint8))
 
 
 def _once_each(problems: Sequence[Problem]) -> list[Problem]:
@@ -334,6 +397,7 @@ def _check_plain(tensor: torch.Tensor) -> None:
         raise encode.CannotEncodeError(f"tensor on device {tensor.device}")
 
 
+_COPIES = frozenset({"aten::_to_copy", "aten::copy_", "aten::copy", "aten::_copy_from"})
 _RESIZING = frozenset({"aten::set_", "aten::resize_", "aten::resize_as_"})
 _INDEXING = frozenset({"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"})
 

@@ -36,6 +36,7 @@ class _TrainRecorder(Recorder):
     """
 
     frozen = frozenset((pb.ROLE_CONSTANT,))
+    inputs_stay = False
 
     def __init__(self, built: Built) -> None:
         super().__init__(built)

@@ -65,13 +65,13 @@ class Tracer(Observer):
                 self.wanted = made[self._want[1]].detach().cpu().contiguous().clone()
 
 
-_UNINITIALISED = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
+UNINITIALISED = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
 
 
 def undefined_results(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> frozenset[int]:
     """Give the results that hold whatever lay in memory before: nobody may compare them."""
     name = func._schema.name.removeprefix("aten::")
-    if name in _UNINITIALISED:
+    if name in UNINITIALISED:
         return frozenset({0})
     if name == "native_batch_norm" and not args[5]:
         return frozenset({1, 2})  # the saved statistics of a call that does not train
