@@ -125,6 +125,9 @@ func (a *app) prepare(ctx context.Context, f *verifyFlags, families []string, on
 			return nil, usagef("%w", err)
 		}
 	}
+	if f.html != "" && !isFolder(filepath.Dir(f.html)) { // better now than when all is done
+		return nil, usagef("--html %s: there is no folder %s", f.html, filepath.Dir(f.html))
+	}
 	return &campaign{app: a, flags: f, backend: b, cells: cells, results: make([]*result.Result, len(cells))}, nil
 }
 
