@@ -254,7 +254,7 @@ func TestJSON(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if !strings.Contains(got.stderr, "verifying on the device host") || !strings.Contains(got.stderr, "[3/3] fake batch 1 fp16 on host: step 1 of 6, recording") {
+	if !strings.Contains(got.stderr, "verifying on the device host") || !strings.Contains(got.stderr, "[3/3] fake batch 1 fp16 on host: step 1 of 7, recording") {
 		t.Errorf("stderr: %s", got.stderr)
 	}
 }

@@ -158,7 +158,7 @@ func (c *campaign) makePlan(device launch.Device) error {
 			continue
 		}
 		s := &suite.Suite{Start: c.backend, Timing: suite.DefaultTiming(), Keep: c.flags.keep, Programs: programs,
-			Together: c.plan.Together, Turns: order}
+			Together: c.plan.Together, Turns: order, Gates: c.flags.alone()}
 		if c.calls != nil {
 			s.Calls = c.calls.add
 		}

@@ -132,7 +132,7 @@ func TestCalls(t *testing.T) {
 		counts[call.Arm+" "+call.Call]++
 	}
 	for what, want := range map[string]int{"recorder Start": 2, "recorder Record": 8, "reference-eager Start": 4, "reference-eager Construct": 4,
-		"reference-eager Build": 4, "native-graph Step": 30, "native-graph Stop": 2, "native-eager Measure": 4} {
+		"reference-eager Build": 4, "native-graph Disturb": 30, "native-graph Situate": 28, "native-graph Stop": 4, "native-eager Measure": 4} {
 		if counts[what] != want {
 			t.Errorf("%s: %d calls instead of %d", what, counts[what], want)
 		}
@@ -206,7 +206,7 @@ func TestResume(t *testing.T) {
 		t.Fatalf("status %d\n%s", first.status, first.stderr)
 	}
 	second := parity(t, fleet(suitetest.Faults{}), all...)
-	if second.status != 0 || second.fakes.Processes != 6 || !strings.Contains(second.stderr, "3 of 4 cells are finished already") {
+	if second.status != 0 || second.fakes.Processes != 7 || !strings.Contains(second.stderr, "3 of 4 cells are finished already") {
 		t.Fatalf("status %d, %d processes\n%s", second.status, second.fakes.Processes, second.stderr)
 	}
 	if !strings.Contains(second.stdout, "finished before, in "+dir) || !strings.Contains(second.stdout, "fp32: 4 of 4 exact") {
@@ -223,17 +223,17 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	fourth := parity(t, fleet(suitetest.Faults{}), all...)
-	if fourth.status != 0 || fourth.fakes.Processes != 6 || !strings.Contains(fourth.stderr, "not reused: "+damaged+" is no result") {
+	if fourth.status != 0 || fourth.fakes.Processes != 7 || !strings.Contains(fourth.stderr, "not reused: "+damaged+" is no result") {
 		t.Errorf("status %d, %d processes\n%s", fourth.status, fourth.fakes.Processes, fourth.stderr)
 	}
 	f := fleet(suitetest.Faults{})
 	f.engine = strings.Repeat("01", 32)
 	fifth := parity(t, f, all...)
-	if fifth.status != 0 || fifth.fakes.Processes != 24 || strings.Count(fifth.stderr, "its engine_build is abababababababab, not 0101010101010101") != 4 {
+	if fifth.status != 0 || fifth.fakes.Processes != 28 || strings.Count(fifth.stderr, "its engine_build is abababababababab, not 0101010101010101") != 4 {
 		t.Errorf("status %d, %d processes\n%s", fifth.status, fifth.fakes.Processes, fifth.stderr)
 	}
 	sixth := parity(t, f, append(all, "--keep", t.TempDir())...)
-	if sixth.status != 0 || sixth.fakes.Processes != 48 || strings.Count(sixth.stderr, "its evidence was not kept") != 4 {
+	if sixth.status != 0 || sixth.fakes.Processes != 56 || strings.Count(sixth.stderr, "its evidence was not kept") != 4 {
 		t.Errorf("status %d, %d processes\n%s", sixth.status, sixth.fakes.Processes, sixth.stderr)
 	}
 }
@@ -298,7 +298,7 @@ func TestKilledAndResumed(t *testing.T) {
 		t.Fatalf("%d results are there: %v", len(finished), err)
 	}
 	got := parity(t, fleet(suitetest.Faults{}), all...)
-	if want := 6 * (8 - len(finished)); got.status != 0 || got.fakes.Processes != want {
+	if want := 7 * (8 - len(finished)); got.status != 0 || got.fakes.Processes != want {
 		t.Errorf("status %d, %d processes instead of %d\n%s", got.status, got.fakes.Processes, want, got.stderr)
 	}
 	if said := fmt.Sprintf("%d of 8 cells are finished already", len(finished)); !strings.Contains(got.stderr, said) {

@@ -39,8 +39,13 @@ func (f *verifyFlags) check(families []string) error {
 	switch {
 	case f.resume && f.output == "":
 		return usagef("--resume needs --output, where the finished cells are")
+	case len(f.gates) > 0 && f.resume:
+		return usagef("--gate and --resume: results of some gates alone stand for no cell")
 	case f.jobs < 0 || f.jobs == 0 && f.given("jobs"):
 		return usagef("--jobs is a positive number")
+	}
+	if err := f.checkGates(); err != nil {
+		return err
 	}
 	for _, path := range f.matrix {
 		if matrixFormats[filepath.Ext(path)] == nil {

@@ -63,7 +63,7 @@ func endToEnd(t *testing.T, plugin string, args ...string) result.Result {
 		if id == gate.Native {
 			want = gate.Rounding
 		}
-		if f := r.Gates[id]; f.Outcome != want {
+		if f := r.Gates[id]; f.Outcome != want && f.Reason != gate.NotApplicable && f.Reason != gate.NoSecondDevice {
 			t.Errorf("gate %s: %s %s", id, f.Outcome, f.Detail)
 		}
 	}

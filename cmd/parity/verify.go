@@ -26,6 +26,7 @@ type verifyFlags struct {
 	matrix []string
 	calls  string
 	ci     ciFlags
+	gates  []string // judged alone
 	html   string
 }
 
@@ -58,6 +59,10 @@ at once; --resume leaves out what is finished there already by the same programs
 breaks does not stop the others, and none is tried again by itself. In the end comes a table of all cells, which --matrix
 writes to files, too.
 
+--gate judges some gates of mode predict alone: only the arms start that they need, nothing is measured, and the verdict is
+
+  passed       the gates that were asked for hold; nothing is said of the others, and nothing can be certified
+
 Results that are finished stay, also if the run is interrupted.`,
 		Example: `  parity verify resnet yolo9
   parity verify resnet --size 18 --imgsz 640 --precision fp32,bf16 --device cuda:0
@@ -67,6 +72,7 @@ Results that are finished stay, also if the run is interrupted.`,
   parity verify 'yolo*' 'segment/*' --imgsz native --batch 3
   parity verify --all --task classify --junit parity.xml --sarif parity.sarif --jsonl parity.jsonl
   parity verify --all --precision fp32,bf16 --output results --html results.html
+  parity verify yolo9 --gate STREAM,MOVE   # these gates alone
   parity verify yolo9 --keep evidence      # recording, weights, inputs and outputs; b3sum of each gives its digest`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runVerify(cmd.Context(), &f, args) },
 		ValidArgsFunction: a.completeFamilies,
@@ -84,6 +90,7 @@ Results that are finished stay, also if the run is interrupted.`,
 	c.Flags().BoolVar(&f.resume, "resume", false, "leave out cells that are finished in --output already")
 	c.Flags().StringVar(&f.calls, "calls", "", "file for one JSON object a call on an arm: how long it waited for its turn and took")
 	f.ci.add(c)
+	f.addGates(c)
 	c.Flags().StringVar(&f.html, "html", "", "file for one page of all results, to be read in a browser")
 	c.Flags().StringSliceVar(&f.matrix, "matrix", nil, "file for the table of all cells: .md, .json or .txt")
 	return c

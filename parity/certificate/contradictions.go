@@ -1,6 +1,8 @@
 package certificate
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,12 +29,20 @@ func (s Statement) contradictions() diag.Problems {
 	for _, id := range slices.Sorted(maps.Keys(p.Gates)) {
 		f := p.Gates[id]
 		at := "predicate.gates." + string(id)
-		if f.Outcome != gate.Passed {
-			ps.Add(GateNotPassed, at, "it is %s", f.Outcome)
+		if len(f.Arms) == 0 && f.Outcome != gate.Passed {
+			ps.Add(GateNotPassed, at, "it is %s", said(f))
 		}
 		for _, name := range slices.Sorted(maps.Keys(f.Arms)) {
-			if of := f.Arms[name]; of.Outcome != gate.Passed {
-				ps.Add(GateNotPassed, at+".arms."+name, "it is %s", of.Outcome)
+			if of := f.Arms[name]; of.Outcome != gate.Passed && !excused(id, name, f) {
+				ps.Add(GateNotPassed, at+".arms."+name, "it is %s", said(of))
+			}
+		}
+		if sum := gate.Sum(f.Arms); len(f.Arms) > 0 && (sum.Outcome != f.Outcome || sum.Reason != f.Reason) {
+			ps.Add(Contradictory, at, "it is %s, and its arms make it %s", said(f), said(sum))
+		}
+		for _, name := range graphArms {
+			if _, has := f.Arms[name]; slices.Contains(gate.Situations, id) && !has {
+				ps.Add(GateNotPassed, at+".arms."+name, "it was not judged")
 			}
 		}
 	}
@@ -51,7 +61,7 @@ func (s Statement) contradictions() diag.Problems {
 			ps.Add(Contradictory, "predicate.digests.steps."+name, "they are not those of %s", arm.ReferenceEager)
 		}
 	}
-	for _, name := range []string{arm.ReferenceGraph, arm.NativeGraph} {
+	for _, name := range graphArms {
 		if r := p.Replays[name]; r.Captures < 1 || r.Replays < 1 {
 			ps.Add(Contradictory, "predicate.replays."+name, "nothing was captured and replayed")
 		}
@@ -74,6 +84,42 @@ func (s Statement) contradictions() diag.Problems {
 		ps.Add(Contradictory, "predicate.expires", "it expires before it is made")
 	}
 	return ps
+}
+
+var graphArms = []string{arm.ReferenceGraph, arm.NativeGraph}
+
+// said is an outcome with its reason.
+func said(f gate.Finding) string {
+	if f.Reason == "" {
+		return string(f.Outcome)
+	}
+	return fmt.Sprintf("%s: %s", f.Outcome, f.Reason)
+}
+
+// excused reports whether a certificate may do without a gate of an arm: DEV where there is no second device, and SEED of an engine
+// that draws nothing, if PyTorch's graph has shown that the step draws nothing.
+func excused(id gate.ID, name string, f gate.Finding) bool {
+	of := f.Arms[name]
+	switch {
+	case of.Outcome != gate.Skipped:
+		return false
+	case id == gate.OtherDevice:
+		return of.Reason == gate.NoSecondDevice
+	case id == gate.SeedObeyed && name == arm.NativeGraph:
+		reference := f.Arms[arm.ReferenceGraph]
+		return of.Reason == gate.NotApplicable && reference.Outcome == gate.Passed && !draws(reference.Figures)
+	}
+	return false
+}
+
+// draws reports whether the figures of SEED say that the step depends on the generator. They are a struct, or what JSON made of one.
+func draws(figures any) bool {
+	var seen struct{ Random *bool }
+	data, err := json.Marshal(figures)
+	if err != nil || json.Unmarshal(data, &seen) != nil || seen.Random == nil {
+		return true // nobody says so
+	}
+	return *seen.Random
 }
 
 func sameOutputs(a, b map[string]map[string]string) bool {

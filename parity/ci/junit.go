@@ -96,7 +96,7 @@ func junitSuite(r result.Result) testsuite {
 	}
 	verdict := testcase{ClassName: class, Name: "verdict " + string(r.Verdict)}
 	switch r.Verdict {
-	case result.Exact, result.Consistent:
+	case result.Exact, result.Consistent, result.Passed:
 	case result.Broken:
 		verdict.Error = &outcome{clean(r.Summary), string(r.Reason), clean(text(string(r.Reason), problems(r), r.Reproduce))}
 		s.Errors++

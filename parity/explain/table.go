@@ -189,6 +189,143 @@ var causes = map[gate.Reason]Cause{
 		"A key without a graph was replayed: the arm gave an answer for another key.",
 		[]string{"The key is no part of what graphs are looked up by: equal numbers of elements, strides, dtype or a number on the host was not looked at."},
 		"Look the graph up by everything that the recording lists as a key, and refuse or run eagerly otherwise."},
+	gate.EmptyGraph: {
+		"The captured graph has no kernel: its replays do nothing.",
+		[]string{"The work ran on another stream than the captured one: a launcher that keeps the stream of its first call, a library that was not told the stream.",
+			"A library refused to run while capturing and its status was not looked at; the warm-up had filled the outputs already.",
+			"The region makes views alone."},
+		"Look at the kinds among the figures, and at whoever launches without asking for the current stream."},
+	gate.AllocInRegion: {
+		"The graph allocates or frees memory in itself.",
+		[]string{"An extension calls cudaMallocAsync for a temporary, instead of PyTorch's allocator, which gives memory of the graph's pool.",
+			"A library makes its workspace at every call."},
+		"What such a node hands out may be somebody else's at the next replay. Allocate before the capture, or through the pool."},
+	gate.UploadInRegion: {
+		"The graph copies from host memory: every replay reads that address again.",
+		[]string{"`torch.tensor(…)`, `.to(device, non_blocking=True)` or an index of Python numbers in the forward, from pinned memory.",
+			"A kernel that takes an array of pointers, which is uploaded at each call."},
+		"The host's block may be freed and reused, and a number in it is that of the capture. Make it a buffer on the device before the capture."},
+	gate.FetchInRegion: {
+		"The graph copies to host memory: every replay writes that address.",
+		[]string{"`.to('cpu', non_blocking=True)` in the forward, to log or to return something."},
+		"Return the tensor, and copy it after the replay: the host's block belongs to somebody else by then."},
+	gate.HostInRegion: {
+		"The graph calls a function of the host at every replay.",
+		[]string{"cudaLaunchHostFunc in an extension: progress, release of a resource, a collective's bookkeeping."},
+		"The call runs with the arguments of the capture, and holds up the stream. Take it out of the region."},
+	gate.OffStreamWork: {
+		"The graph has fewer kernels than the recording has convolutions and matrix products: some of them are not in it.",
+		[]string{"An operation runs on a stream of its own, or on the default one, and was done once, at capture.",
+			"Autograd or a library remembers the stream of the warm-up."},
+		"Compare the names of kernels of an eager step and of a replay in a profile. What is missing gives old results."},
+	gate.StaleStream: {
+		"On another stream than that of the capture a step has other bits.",
+		[]string{"Inputs are copied on the current stream, and the replay does not wait for that: it reads those of the step before, or half of them.",
+			"Outputs are read before the replay has ended, because somebody waits for the wrong stream.",
+			"A kernel is launched on the stream of the capture, or on stream 0, which has no order with streams that do not block."},
+		"Replay on the stream that is current, and make it wait (an event) for whoever writes inputs. A wait in between hides it."},
+	gate.ThreadUnsafeCapture: {
+		"A graph that was captured in a thread of its own, while another one used the device, gives other bits.",
+		[]string{"Work of the other thread got into the capture, or it was captured in a mode that does not see it (relaxed).",
+			"What was captured belongs to the thread: handles, workspaces, the current device or stream, and went with it."},
+		"Capture with the mode thread_local, on a stream that nobody else has; keep handles and workspaces with the graph."},
+	gate.PointerMoved: {
+		"Parameters and buffers moved to other addresses, and a step has other bits: a replay still reads the old ones.",
+		[]string{"Graphs are looked up by shape, dtype and device alone, and `.to()`, `.half()`, `.data = …`, a swap of averaged weights or `load_state_dict(assign=True)` moved the weights.",
+			"Addresses are compared, and the allocator gave an old address to a new tensor.",
+			"Something was derived from the weights once (a fused, packed or cast copy) and kept."},
+		"Drop graphs when the storage of anything that they read changes, not its address alone. Old memory often still holds the right numbers: that is why it is overwritten here."},
+	gate.ModelMutated: {
+		"Weights changed in place, and a step goes on as if they had not, or has other bits than eager.",
+		[]string{"A cast or folded copy of the weights was made before or at the capture: autocast's cache, batch norm folded into a convolution, packed weights, work on weights alone that is done once.",
+			"The graph holds constants that were computed from weights."},
+		"If the bits are those of before, look for what is cached. Compute it in the graph, or drop it with the graph when weights change."},
+	gate.UpdateNotSeen: {
+		"All weights were halved, and eager gave the same bits: whether a graph reads the weights cannot be seen.",
+		[]string{"The outputs do not depend on the weights that the recording lists: another copy of them is read.",
+			"Every output is saturated, or normalised so that the size of the weights does not matter."},
+		"Look which parameters the step really reads, and give outputs that depend on them."},
+	gate.ModeNotKeyed: {
+		"After a change of modes (train and eval; grad, no_grad, inference_mode; the graph off and on) a step has other bits.",
+		[]string{"A step in train mode moved the statistics of batch norm, or switched dropout on, and nothing put it back.",
+			"A graph that was captured in one mode is replayed in another.",
+			"A flag of the module (`training`, `export`, `deploy`) is read at capture alone."},
+		"The mode belongs to what graphs are looked up by; a change of it drops graphs or picks another one."},
+	gate.RNGNotReplayed: {
+		"Steps after a seed draw what the step before drew, where eager draws anew.",
+		[]string{"The generator is not registered with the graph, so that its offset at capture is that of every replay.",
+			"The mask was drawn before the capture, or at capture alone."},
+		"Register every generator that the step uses with the graph before the capture."},
+	gate.RNGStreamDiffers: {
+		"After a seed, a step or the generator is not what it is in eager.",
+		[]string{"The seed is read at capture alone: `manual_seed` afterwards changes nothing.",
+			"A replay moves the generator by another amount than the eager step, or not at all.",
+			"Warm-up steps drew numbers and the generator was not put back.",
+			"Another generator is drawn from, or the numbers are drawn in another order."},
+		"Compare the state of the generator after each step. Right at the first step after a seed and wrong later speaks for the offset, wrong at once for the seed."},
+	gate.CaptureSurvived: {
+		"A capture was to fail in its midst, and no step fell back: what follows a failure could not be looked at.",
+		[]string{"The arm captures lazily, later than at the next step.", "Failures are swallowed: the error of the capture is not looked at and a part of a graph is used.",
+			"Fallbacks are not counted."},
+		"Look at the counters among the figures."},
+	gate.ContextPoisoned: {
+		"After a capture that failed, the eager step is refused or has other bits.",
+		[]string{"The stream or the generator was left in the state of a capture.", "The failed capture had written state: inputs, buffers, a cache that belongs to its pool.",
+			"An error of CUDA stays in the context, and every later call reports it."},
+		"End the capture in any case, drop its pool, and take a real step only then. If the context is lost the process has to be."},
+	gate.NotLatched: {
+		"After a capture failed another one was tried at once.",
+		[]string{"The failure is not remembered, or not for this key: every step pays for a capture that fails again."},
+		"Remember the failure until graphs are released on purpose, and say it once."},
+	gate.RecaptureFailed: {
+		"After graphs were released there is no graph again, or it gives other bits.",
+		[]string{"The wrapper replaced the module's forward and does not undo it: the second capture captures the first graph, or nothing.",
+			"The latch of a failed capture is never opened.", "The pool, a handle or static inputs went with the old graph."},
+		"Capture, release and capture again in one process, and look at `captures` and `replays` among the figures."},
+	gate.MemoryGrowth: {
+		"More memory of the device is held after replays, or after another capture, than before.",
+		[]string{"A graph that was released, or a capture that failed, keeps its pool.",
+			"Each capture runs on a stream of its own, for which libraries make a workspace that they keep.",
+			"Outputs that were handed out are kept by somebody, or a copy is made at each step and put into a list.",
+			"The graph allocates in itself."},
+		"Growth over replays is a leak of steps; growth over a capture alone is one of captures. Look at both numbers, held and reserved."},
+	gate.WrongDevice: {
+		"With another device current in the calling thread a step has other bits.",
+		[]string{"A kernel, an allocation or a library's handle goes to the current device instead of the tensors' own.",
+			"A stream of one device was used while another was current."},
+		"Make the device of the step current around every capture, replay and eager step, and put the caller's back."},
+	gate.ProcessDiffers: {
+		"Fresh processes of the cell gave other bits, with the same weights and inputs.",
+		[]string{"A kernel is chosen by measuring, or by how much memory was free when the process started.",
+			"Addresses have another alignment in another process, and a kernel is chosen by it.", "Memory is read that nobody wrote.",
+			"The order of a set or of a dictionary with hashed keys decides."},
+		"Pin the choice. One process proves nothing of the next one."},
+	gate.ColdDiffers: {
+		"A process that had to compile all its kernels gave other bits than those that found them.",
+		[]string{"The kept kernels were made by another compiler, or from another text, under the same name.",
+			"Something is compiled or loaded lazily inside of the capture, and another kernel is taken meanwhile."},
+		"Delete the cache (SAMEBITS_CACHE) and verify again. If that changes the result, the cache's key lacks something."},
+	gate.TooFewProcesses: {
+		"Fewer fresh processes ran than must agree, or none of them had a cold cache of kernels.",
+		[]string{"The run broke off."},
+		"See among the problems what ended it."},
+	gate.SituationFailed: {
+		"An arm did not get into a situation, or could not step in it, and gave no reason of its own.",
+		[]string{"An exception in the plugin; its log has the traceback."},
+		"Run the gate alone with --verbose: `parity verify FAMILY --gate ID`."},
+	gate.NotApplicable: {
+		"The gate was not judged: the arm does not know the situation, or cannot show what the gate looks at.",
+		[]string{"The plugin is older than the gate, or has nothing of the kind: an engine without a generator has no seed.",
+			"On the host nobody counts memory."},
+		"A certificate needs it all the same; docs/certificates.md says what may be missing."},
+	gate.NoSecondDevice: {
+		"The gate was not judged: no other device could be made current.",
+		[]string{"The machine has one GPU, or CUDA_VISIBLE_DEVICES shows one."},
+		"Verify on a machine with two, if the family is to run there."},
+	gate.NotAsked: {
+		"The gate was not judged: others were asked for alone.",
+		[]string{"--gate names them."},
+		"Leave --gate out."},
 	gate.NoGPU: {
 		"The gate was not judged: PyTorch captures graphs on a GPU only.",
 		[]string{"The cell ran on the device host."},

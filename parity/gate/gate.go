@@ -2,7 +2,10 @@
 // if not. Gates start nothing and read no files: package suite gathers the evidence. docs/gates.md has a page on each.
 package gate
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // ID names a gate.
 type ID string
@@ -21,6 +24,18 @@ const (
 	Resume        ID = "RESUME"
 	Native        ID = "NATIVE"
 
+	// What may happen to an arm of mode predict between its steps, and what is to be seen of it meanwhile. See Situations.
+	Nodes         ID = "NODES"
+	OtherStream   ID = "STREAM"
+	OtherThread   ID = "THREAD"
+	Moved         ID = "MOVE"
+	Modes         ID = "MODE"
+	SeedObeyed    ID = "SEED"
+	FailedCapture ID = "FAIL"
+	MemoryKept    ID = "MEMORY"
+	OtherDevice   ID = "DEV"
+	Processes     ID = "PROC"
+
 	// Of some cells alone: those whose step is a segment, and those whose graphs must stand beside others.
 	Seam  ID = "SEAM"
 	Shape ID = "SHAPE"
@@ -37,19 +52,32 @@ func Order(mode string) []ID {
 	if mode == Train {
 		return []ID{SameRecording, Reproduces, InputSeen, Engaged, Replay, NotStale, State, HyperObeyed, PartialBatch, Resume, Native}
 	}
-	return []ID{SameRecording, Reproduces, InputSeen, Engaged, Replay, NotStale, Native}
+	return append(append([]ID{SameRecording, Reproduces, InputSeen, Engaged, Replay, NotStale}, Situations...), Native, Processes)
 }
+
+// Situations are the gates that a graph arm goes through in one process after its replays, in this order: what cannot be undone
+// comes last.
+var Situations = []ID{Nodes, OtherStream, OtherThread, Moved, Modes, SeedObeyed, FailedCapture, MemoryKept, OtherDevice}
 
 // Of lists the gates of a result in the order in which they are judged: those of its mode, and those that only some cells
 // have.
 func Of(mode string, gates map[ID]Finding) []ID {
 	all := Order(mode)
+	if mode != Train {
+		all = slices.DeleteFunc(all, func(id ID) bool { return absent(id, gates) })
+	}
 	for _, id := range []ID{Seam, Shape} {
 		if _, has := gates[id]; has {
 			all = append(all, id)
 		}
 	}
 	return all
+}
+
+// absent reports whether a result is older than a gate.
+func absent(id ID, gates map[ID]Finding) bool {
+	_, has := gates[id]
+	return !has && len(gates) > 0 && (id == Processes || slices.Contains(Situations, id))
 }
 
 // Outcome is how a gate ended.
@@ -99,8 +127,35 @@ const (
 	SeamDiffers               Reason = "SEAM_DIFFERS"
 	ShapeDiffers              Reason = "SHAPE_DIFFERS"
 	KeyIgnored                Reason = "KEY_IGNORED"
+	EmptyGraph                Reason = "EMPTY_GRAPH"
+	AllocInRegion             Reason = "ALLOC_IN_REGION"
+	UploadInRegion            Reason = "H2D_IN_REGION"
+	FetchInRegion             Reason = "D2H_IN_REGION"
+	HostInRegion              Reason = "HOST_IN_REGION"
+	OffStreamWork             Reason = "OFF_STREAM_WORK"
+	StaleStream               Reason = "STALE_STREAM"
+	ThreadUnsafeCapture       Reason = "THREAD_UNSAFE_CAPTURE"
+	PointerMoved              Reason = "POINTER_MOVED"
+	ModelMutated              Reason = "MODEL_MUTATED"
+	UpdateNotSeen             Reason = "UPDATE_NOT_SEEN"
+	ModeNotKeyed              Reason = "MODE_NOT_KEYED"
+	RNGNotReplayed            Reason = "RNG_NOT_REPLAYED"
+	RNGStreamDiffers          Reason = "RNG_STREAM_DIFFERS"
+	CaptureSurvived           Reason = "CAPTURE_SURVIVED"
+	ContextPoisoned           Reason = "CONTEXT_POISONED"
+	NotLatched                Reason = "NOT_LATCHED"
+	RecaptureFailed           Reason = "RECAPTURE_FAILED"
+	MemoryGrowth              Reason = "MEMORY_GROWTH"
+	WrongDevice               Reason = "WRONG_DEVICE"
+	ProcessDiffers            Reason = "PROCESS_DIFFERS"
+	ColdDiffers               Reason = "COLD_DIFFERS"
+	TooFewProcesses           Reason = "TOO_FEW_PROCESSES"
+	SituationFailed           Reason = "SITUATION_FAILED"
 	NoGPU                     Reason = "NO_GPU"
 	NotReached                Reason = "NOT_REACHED"
+	NotApplicable             Reason = "NOT_APPLICABLE"
+	NoSecondDevice            Reason = "NO_SECOND_DEVICE"
+	NotAsked                  Reason = "NOT_ASKED"
 )
 
 // Finding is what a gate found. Of a gate that is judged for each arm, Arms holds one finding an arm and the rest sums

@@ -50,6 +50,9 @@ func sameCell(r result.Result, c suite.Cell) bool {
 	same := r.Family == want.Family && r.Size == want.Size && r.Task == want.Task && r.ImgSize == want.ImgSize &&
 		r.Batch == want.Batch && r.Mode == want.Mode && r.Precision == want.Precision && r.Profile == want.Profile &&
 		r.Seed == want.Seed && gpu == wanted
+	if len(r.Asked) > 0 {
+		return false // it says little of the cell
+	}
 	if !same || !c.Trains() {
 		return same
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"samebits/bridge/arm"
 	"samebits/parity/gate"
 	"samebits/parity/result"
 )
@@ -34,7 +35,7 @@ func Result(w io.Writer, r result.Result) error {
 	if line := environment(r.Environment); line != "" {
 		fmt.Fprintf(&b, "  on %s\n", line)
 	}
-	if r.Verdict != result.Exact && r.Verdict != result.Consistent && !failed(r) {
+	if r.Verdict.Exit() != result.ExitExact && !failed(r) {
 		fmt.Fprintf(&b, "  again: %s\n", r.Reproduce)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -125,6 +126,15 @@ func figures(f any) string {
 		return stateFigures(f)
 	case gate.ShapeFigures:
 		return fmt.Sprintf(" %d graphs of %s, %d replays", f.Captures, strings.Join(f.Shapes, " and "), f.Replays)
+	case gate.NodesFigures:
+		if f.Kinds == nil {
+			return fmt.Sprintf(" %d commands", f.Nodes)
+		}
+		return fmt.Sprintf(" %d kernels", f.Kinds[arm.KernelNode])
+	case gate.MemoryFigures:
+		return fmt.Sprintf(" %d replays", f.Replays)
+	case gate.ProcessFigures:
+		return fmt.Sprintf(" %d processes, %d cold", f.Processes, f.Cold)
 	case gate.RoundingFigures:
 		if f.Same {
 			return " same bits"

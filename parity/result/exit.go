@@ -11,7 +11,7 @@ const (
 // Exit is the exit status for one verdict.
 func (v Verdict) Exit() int {
 	switch v {
-	case Exact, Consistent:
+	case Exact, Consistent, Passed:
 		return ExitExact
 	case Differs, EagerNoise:
 		return ExitDiffers

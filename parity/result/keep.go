@@ -11,7 +11,8 @@ import (
 )
 
 // Name is the file name of a result without its folder: detect-yolo9-t-640-b1-predict-fp32-cuda.json. The number of the
-// GPU is left out; seed and profile are there if they are not the usual ones.
+// GPU is left out; seed and profile are there if they are not the usual ones, and gates that
+// were judged alone.
 func (r Result) Name() string {
 	device, _, _ := strings.Cut(r.Device, ":")
 	name := fmt.Sprintf("%s-%s-%s-%d-b%d-%s-%s-%s", r.Task, r.Family, r.Size, r.ImgSize, r.Batch, r.Mode, r.Precision, device)
@@ -20,6 +21,9 @@ func (r Result) Name() string {
 	}
 	if r.Profile != "exact-1" {
 		name += "-" + r.Profile
+	}
+	for _, id := range r.Asked {
+		name += "-" + string(id)
 	}
 	return name + ".json"
 }

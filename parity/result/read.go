@@ -82,7 +82,7 @@ func Parse(path string, data []byte) (Result, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return r, fmt.Errorf("%s is no result: %w", path, err)
 	}
-	switch known := []Verdict{Exact, Consistent, EagerNoise, Differs, Refused, Broken}; {
+	switch known := []Verdict{Exact, Consistent, Passed, EagerNoise, Differs, Refused, Broken}; {
 	case r.Schema != Schema:
 		return r, fmt.Errorf("%s is a result of schema %d; this program knows %d", path, r.Schema, Schema)
 	case !slices.Contains(known, r.Verdict):

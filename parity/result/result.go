@@ -21,6 +21,8 @@ const (
 	// Consistent: on the device host, native's graph gives native's eager bits, and native is no worse than PyTorch against
 	// double precision. Only a GPU can give Exact.
 	Consistent Verdict = "consistent"
+	// Passed: the gates that were asked for passed. Nothing is said of the others.
+	Passed Verdict = "passed"
 	// EagerNoise: the eager reference does not reproduce itself, so no arm is blamed.
 	EagerNoise Verdict = "eager-noise"
 	// Differs: an arm gives other bits.
@@ -47,6 +49,8 @@ type Result struct {
 
 	Training *Training `json:"training,omitempty"` // of mode train
 	Seam     *Seam     `json:"seam,omitempty"`     // where the step is a segment of the family's forward
+
+	Asked []gate.ID `json:"asked,omitempty"` // the gates that were judged alone; none: all were
 
 	Verdict  Verdict     `json:"verdict"`
 	Reason   gate.Reason `json:"reason,omitempty"` // of every verdict but exact and consistent

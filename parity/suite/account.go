@@ -39,8 +39,11 @@ type phase struct {
 // disturbed, a training run begins anew.
 const stepping = "steps"
 
+// situating is that of the situations that the gates judge, with the steps between.
+const situating = "situations"
+
 // phases are the names of calls that have others.
-var phases = map[string]string{"Construct": "build", "Step": stepping, "Disturb": stepping}
+var phases = map[string]string{"Construct": "build", "Step": stepping, "Disturb": stepping, "Situate": situating}
 
 // process enters a process, and gives what is to be told of its calls. They come one after the other.
 func (a *account) process(name string) func(Call) {
@@ -66,7 +69,7 @@ func (p *process) add(c Call) {
 	end := c.Began.Add(c.Waited + c.Took)
 	if n := len(p.phases); n > 0 {
 		last := &p.phases[n-1]
-		goesOn := last.name == stepping && name != "measure" && name != "trace"
+		goesOn := (last.name == stepping && name != situating || last.name == situating) && name != "measure" && name != "trace"
 		if name == last.name || name == "export" || goesOn {
 			last.end, last.waited, last.calls = end, last.waited+c.Waited, last.calls+1
 			return

@@ -56,7 +56,7 @@ func TestMemory(t *testing.T) {
 
 func TestProcesses(t *testing.T) {
 	r, _ := verify(t, suitetest.Faults{}, "cuda:0")
-	if len(r.Processes) != 6 || r.Processes[0].Arm != "recorder" {
+	if len(r.Processes) != 7 || r.Processes[0].Arm != "recorder" {
 		t.Fatalf("%v", r.Processes)
 	}
 	for _, c := range []struct {
@@ -65,9 +65,10 @@ func TestProcesses(t *testing.T) {
 		want []string
 	}{
 		{"recorder", 0, []string{"start", "build", "record"}},
-		{arm.ReferenceEager, 0, []string{"start", "build", "load", "prepare", "steps"}},
+		{arm.ReferenceEager, 0, []string{"start", "build", "load", "prepare", "steps", "situations"}},
 		{arm.ReferenceEager, 1, []string{"start", "build", "load", "prepare", "steps", "measure"}},
-		{arm.NativeGraph, 0, []string{"start", "load", "prepare", "steps", "measure"}},
+		{arm.NativeGraph, 0, []string{"start", "load", "prepare", "steps", "situations", "measure"}},
+		{arm.NativeGraph, 1, []string{"start", "load", "prepare", "steps"}}, // with a cold cache
 	} {
 		if got := phasesOf(find(t, r, c.arm, c.n)); !slices.Equal(got, c.want) {
 			t.Errorf("process %d of %s: %v, want %v", c.n, c.arm, got, c.want)

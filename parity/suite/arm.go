@@ -41,6 +41,12 @@ type Starter interface {
 	NativeTrainer(ctx context.Context, reference []recording.Setting) (Arm, error)
 }
 
+// Compiling is a Starter whose native engine may keep what it compiles in a folder of its own. The suite gives one process an
+// empty folder, so that what was compiled before cannot hide.
+type Compiling interface {
+	NativeIn(ctx context.Context, cache string, reference []recording.Setting) (Arm, error)
+}
+
 // FromScratch is a Starter whose Reference may give forks of one process. Its other processes have nothing in common with
 // those: the suite takes one for the second run of the eager reference, so that what forks share cannot hide.
 type FromScratch interface {

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"slices"
 
 	"samebits/bridge/arm"
 	"samebits/parity/gate"
@@ -14,10 +15,14 @@ var graphGates = []gate.ID{gate.Engaged, gate.Replay, gate.NotStale}
 func (v *verification) repeat(ctx context.Context, ps *parts) error {
 	var both [2]gate.Repetition
 	for i, p := range []*part{ps.eager, ps.again} {
+		if p == nil {
+			continue
+		}
 		e, err := v.await(ctx, p)
 		if err != nil {
 			return err
 		}
+		v.ran(p, reference, e.run)
 		both[i] = gate.Repetition{Run: e.run, Again: v.probes[0], Last: e.again}
 		if i == 0 {
 			if err := v.settle(ctx, p); err != nil {
@@ -25,45 +30,68 @@ func (v *verification) repeat(ctx context.Context, ps *parts) error {
 			}
 		}
 	}
-	v.eager = both[0].Run
-	finding, err := gate.JudgeReproduces(both[0], both[1], v.probes)
-	if err != nil {
-		return err
+	if v.eager = both[0].Run; v.eager == nil {
+		return nil // nobody asks for anything of the eager reference
 	}
-	v.judge(gate.Reproduces, finding)
+	if v.asks(gate.Reproduces) {
+		finding, err := gate.JudgeReproduces(both[0], both[1], v.probes)
+		if err != nil {
+			return err
+		}
+		v.judge(gate.Reproduces, finding)
+	}
 	if err := v.took(arm.ReferenceEager, v.eager); err != nil || v.failed(gate.Reproduces) {
 		return err
 	}
-	v.judge(gate.InputSeen, gate.JudgeInputSeen(v.eager, v.probes))
-	if v.failed(gate.InputSeen) {
+	if v.asks(gate.InputSeen) {
+		v.judge(gate.InputSeen, gate.JudgeInputSeen(v.eager, v.probes))
+	}
+	if ps.again == nil || v.failed(gate.InputSeen) {
 		return nil
 	}
 	return v.settle(ctx, ps.again)
 }
 
+// ran notes what a process gave, for PROC.
+func (v *verification) ran(p *part, side string, run gate.Run) {
+	v.processes = append(v.processes, gate.Process{Arm: p.name, Side: side, Cold: p.cold, Run: run})
+}
+
 // referenceGraph takes PyTorch's own graph; on the device host there is none.
 func (v *verification) referenceGraph(ctx context.Context, ps *parts) error {
 	if ps.graph == nil {
-		for _, id := range graphGates {
+		for _, id := range slices.Concat(graphGates, gate.Situations) {
+			if !v.asks(id) || v.asked.OnGPU() {
+				continue
+			}
 			v.judgeArm(id, arm.ReferenceGraph, gate.Skip(gate.NoGPU, "PyTorch captures graphs on a GPU only"))
 		}
 		return nil
 	}
-	if _, err := v.graph(ctx, ps.graph); err != nil {
+	if _, err := v.graph(ctx, ps.graph, reference); err != nil {
 		return err
 	}
 	return v.settle(ctx, ps.graph)
 }
 
 // graph takes the replays of a graph arm and judges the gates of graphs.
-func (v *verification) graph(ctx context.Context, p *part) (gate.Run, error) {
+func (v *verification) graph(ctx context.Context, p *part, side string) (gate.Run, error) {
 	e, err := v.await(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	v.judgeArm(gate.Engaged, p.name, gate.JudgeEngaged(e.engage))
-	v.judgeArm(gate.Replay, p.name, e.watch.Replay())
-	v.judgeArm(gate.NotStale, p.name, e.watch.NotStale())
+	v.ran(p, side, e.run)
+	if e.watch != nil {
+		for id, f := range map[gate.ID]gate.Finding{gate.Engaged: gate.JudgeEngaged(e.engage), gate.Replay: e.watch.Replay(), gate.NotStale: e.watch.NotStale()} {
+			if v.asks(id) {
+				v.judgeArm(id, p.name, f)
+			}
+		}
+	}
+	for id, f := range e.situations {
+		v.judgeArm(id, p.name, f)
+	}
+	p.measured = p.measured && !e.lost
 	return e.run, v.took(p.name, e.run)
 }
 
@@ -81,25 +109,60 @@ func (v *verification) native(ctx context.Context, ps *parts) error {
 			return err
 		}
 	}
+	if ps.nativeEager == nil {
+		return nil
+	}
 	eager, err := v.await(ctx, ps.nativeEager)
 	if err != nil {
 		return err
 	}
+	v.ran(ps.nativeEager, native, eager.run)
 	if err := v.took(arm.NativeEager, eager.run); err != nil {
 		return err
 	}
 	if err := v.judgeNative(ctx, ps.nativeEager, eager.run, exact); err != nil {
 		return err
 	}
-	replayed, err := v.graph(ctx, ps.nativeGraph)
+	if ps.nativeGraph == nil {
+		return nil
+	}
+	replayed, err := v.graph(ctx, ps.nativeGraph, native)
 	if err != nil {
 		return err
 	}
-	return v.judgeNative(ctx, ps.nativeGraph, replayed, exact)
+	if err := v.judgeNative(ctx, ps.nativeGraph, replayed, exact); err != nil {
+		return err
+	}
+	return v.judgeProcesses(ctx, ps)
+}
+
+// judgeProcesses takes one more process, which has to compile all its kernels, and judges PROC. If arms give other bits anyway it
+// has nothing to say.
+func (v *verification) judgeProcesses(ctx context.Context, ps *parts) error {
+	if ps.cold == nil || v.failed(gate.Replay) || v.failed(gate.Native) && v.cell.OnGPU() {
+		if v.asks(gate.Processes) && ps.cold == nil {
+			v.judge(gate.Processes, gate.Skip(gate.NotApplicable, "no process can be started with a cold cache of kernels"))
+		}
+		return nil
+	}
+	e, err := v.await(ctx, ps.cold)
+	if err != nil {
+		return err
+	}
+	v.ran(ps.cold, native, e.run)
+	finding, err := gate.JudgeProcesses(v.processes, v.probes)
+	if err != nil {
+		return err
+	}
+	v.judge(gate.Processes, finding)
+	return v.settle(ctx, ps.cold)
 }
 
 // judgeNative compares a native arm with the eager reference: for the same bits on a GPU, for its error on the host.
 func (v *verification) judgeNative(ctx context.Context, p *part, run, exact gate.Run) error {
+	if !v.asks(gate.Native) {
+		return v.settle(ctx, p)
+	}
 	var finding gate.Finding
 	var err error
 	if v.cell.OnGPU() {

@@ -14,6 +14,7 @@ type part struct {
 	what string // for people
 	open func(ctx context.Context) (*session, error)
 	run  func(ctx context.Context, s *session) (evidence, error)
+	cold bool // it finds no compiled kernel
 	// measured says that the arm's times are taken in this process.
 	measured bool
 
@@ -44,12 +45,13 @@ func (p *part) stop() {
 	}
 }
 
-// parts are those of a cell of mode predict, beside the recorder.
+// parts are those of a cell of mode predict, beside the recorder; nil: nobody asks for what it shows.
 type parts struct {
 	eager, again             *part
 	graph                    *part // nil without a GPU
 	double                   *part // nil on a GPU
 	nativeEager, nativeGraph *part
+	cold                     *part // another nativeGraph; nil if none can be had
 
 	working sync.WaitGroup
 }
@@ -64,13 +66,13 @@ func (v *verification) newParts() *parts {
 	native := func(name string) func(context.Context) (*session, error) {
 		return func(ctx context.Context) (*session, error) { return v.openNative(ctx, name) }
 	}
-	replayed := func(eager *part) func(context.Context, *session) (evidence, error) {
+	replayed := func(truth func(context.Context) (truth, error)) func(context.Context, *session) (evidence, error) {
 		return func(ctx context.Context, s *session) (evidence, error) {
-			base, err := eager.do(ctx)
+			t, err := truth(ctx)
 			if err != nil {
 				return evidence{}, err
 			}
-			return v.replays(ctx, s, base.run)
+			return v.graphed(ctx, s, t)
 		}
 	}
 	once := func(ctx context.Context, s *session) (e evidence, err error) {
@@ -79,24 +81,82 @@ func (v *verification) newParts() *parts {
 		}
 		return e, err
 	}
-	ps := &parts{
-		eager:       &part{name: arm.ReferenceEager, what: arm.ReferenceEager, open: reference(arm.ReferenceEager), run: v.eagerly},
-		again:       &part{name: arm.ReferenceEager, what: "reference-eager again", open: again, run: v.eagerly, measured: true},
-		nativeEager: &part{name: arm.NativeEager, what: arm.NativeEager, open: native(arm.NativeEager), run: once, measured: true},
+	truthful := func(run func(context.Context, *session) (evidence, error)) func(context.Context, *session) (evidence, error) {
+		return func(ctx context.Context, s *session) (evidence, error) {
+			e, err := run(ctx, s)
+			if err == nil {
+				e.truth, err = v.truths(ctx, s, e.run)
+			}
+			return e, err
+		}
 	}
-	ps.nativeGraph = &part{name: arm.NativeGraph, what: arm.NativeGraph, open: native(arm.NativeGraph), run: replayed(ps.nativeEager), measured: true}
-	if v.asked.OnGPU() {
-		ps.graph = &part{name: arm.ReferenceGraph, what: arm.ReferenceGraph, open: reference(arm.ReferenceGraph), run: replayed(ps.eager), measured: true}
-	} else {
+	gpu := v.asked.OnGPU()
+	all := len(v.suite.Gates) == 0
+	graphs := v.asks(graphGates...) || v.asks(gate.Situations...)
+	bits := v.asks(gate.Native, gate.Processes, gate.Seam)
+	ps := &parts{}
+	if bits || gpu && (graphs || v.asks(gate.Shape)) || v.asks(gate.Reproduces, gate.InputSeen) {
+		ps.eager = &part{name: arm.ReferenceEager, what: arm.ReferenceEager, open: reference(arm.ReferenceEager), run: v.eagerly}
+		if gpu {
+			ps.eager.run = truthful(v.eagerly)
+		}
+	}
+	if v.asks(gate.Reproduces, gate.Processes) {
+		ps.again = &part{name: arm.ReferenceEager, what: "reference-eager again", open: again, run: v.eagerly, measured: all}
+	}
+	if graphs || bits || !gpu && v.asks(gate.Shape) {
+		ps.nativeEager = &part{name: arm.NativeEager, what: arm.NativeEager, open: native(arm.NativeEager), run: once, measured: all}
+		if !gpu {
+			ps.nativeEager.run = truthful(once)
+		}
+	}
+	if graphs || bits {
+		ps.nativeGraph = &part{name: arm.NativeGraph, what: arm.NativeGraph, open: native(arm.NativeGraph), run: replayed(ps.ofNative), measured: all}
+	}
+	if gpu && (graphs || v.asks(gate.Processes, gate.Seam)) {
+		ps.graph = &part{name: arm.ReferenceGraph, what: arm.ReferenceGraph, open: reference(arm.ReferenceGraph), run: replayed(ps.ofReference), measured: all}
+	}
+	if !gpu && v.asks(gate.Native) {
 		ps.double = &part{name: arm.ReferenceFP64, what: arm.ReferenceFP64, open: reference(arm.ReferenceFP64), run: once}
 	}
+	if _, can := v.suite.Start.(Compiling); can && v.asks(gate.Processes) {
+		ps.cold = &part{name: arm.NativeGraph, what: "native-graph with a cold cache", open: v.openCold, run: once, cold: true}
+	}
 	return ps
+}
+
+// ofReference is what the reference's graph must give.
+func (ps *parts) ofReference(ctx context.Context) (truth, error) {
+	e, err := ps.eager.do(ctx)
+	return e.truth, err
+}
+
+// ofNative is what native's graph must give: what native-eager gives. Where values change that is the reference's, if the two are the
+// same in the first place: so that it shows, too, if native keeps something of the old values eagerly.
+func (ps *parts) ofNative(ctx context.Context) (truth, error) {
+	e, err := ps.nativeEager.do(ctx)
+	if err != nil || ps.eager == nil || e.truth.run != nil { // on the host native is its own truth
+		return e.truth, err
+	}
+	base, err := ps.eager.do(ctx)
+	if err != nil {
+		return truth{}, err
+	}
+	t := base.truth
+	for probe, outputs := range e.run {
+		if !outputs.Same(base.run[probe]) {
+			why := "native-eager has other bits than reference-eager anyway"
+			t = truth{noUpdate: why, noSeeding: why}
+		}
+	}
+	t.run = e.run
+	return t, nil
 }
 
 // all lists the parts in the order in which they are judged.
 func (ps *parts) all() []*part {
 	var all []*part
-	for _, p := range []*part{ps.eager, ps.again, ps.graph, ps.double, ps.nativeEager, ps.nativeGraph} {
+	for _, p := range []*part{ps.eager, ps.again, ps.graph, ps.double, ps.nativeEager, ps.nativeGraph, ps.cold} {
 		if p != nil {
 			all = append(all, p)
 		}
@@ -143,12 +203,13 @@ func (v *verification) settle(ctx context.Context, p *part) error {
 func (v *verification) predict(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ps := v.newParts()
+	v.parts = 1 + len(ps.all())
 	defer ps.end()
 	defer cancel()
 	if v.suite.Together {
 		ps.begin(ctx)
 	}
-	if err := v.record(ctx, true); err != nil || v.failed(gate.SameRecording) {
+	if err := v.record(ctx, v.asks(gate.SameRecording)); err != nil || v.failed(gate.SameRecording) {
 		return err
 	}
 	if err := v.repeat(ctx, ps); err != nil || v.failed(gate.Reproduces) || v.failed(gate.InputSeen) {

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 
 	"samebits/bridge/arm"
@@ -16,7 +17,11 @@ type evidence struct {
 	run    gate.Run // of a graph arm: its last replays
 	again  gate.Outputs
 	engage gate.Engagement
-	watch  *gate.Watch
+	watch  *gate.Watch // nil: there were no replays to watch
+
+	truth      truth                    // of an eager arm
+	situations map[gate.ID]gate.Finding // of a graph arm
+	lost       bool                     // a graph arm that nobody can measure any more
 }
 
 // openReference builds the cell's model in a fresh process, with the weights that the recorder had.
@@ -101,14 +106,45 @@ func double(specs []tensor.Spec) []tensor.Spec {
 	return wide
 }
 
+// openCold starts a native graph that finds no compiled kernel. The folder is gone when it stops.
+func (v *verification) openCold(ctx context.Context) (*session, error) {
+	folder, err := os.MkdirTemp("", "samebits-cold-")
+	if err != nil {
+		return nil, err
+	}
+	s, err := v.openNativeBy(ctx, arm.NativeGraph, func(ctx context.Context) (Arm, error) {
+		a, err := v.suite.Start.(Compiling).NativeIn(ctx, folder, v.settings(reference))
+		return removing{a, folder}, err
+	})
+	if err != nil {
+		_ = os.RemoveAll(folder) // of the two the first error counts
+	}
+	return s, err
+}
+
+// removing is an arm that has a folder as long as it runs.
+type removing struct {
+	Arm
+	folder string
+}
+
+func (r removing) Stop() {
+	r.Arm.Stop()
+	_ = os.RemoveAll(r.folder) // it is a temporary one
+}
+
 // openNative loads the recording into a fresh process of the native engine.
 func (v *verification) openNative(ctx context.Context, name string, options ...recording.Setting) (*session, error) {
+	return v.openNativeBy(ctx, name, func(ctx context.Context) (Arm, error) {
+		return v.suite.Start.Native(ctx, v.settings(reference))
+	}, options...)
+}
+
+func (v *verification) openNativeBy(ctx context.Context, name string, start func(context.Context) (Arm, error), options ...recording.Setting) (*session, error) {
 	if err := v.awaitRecording(ctx); err != nil {
 		return nil, err
 	}
-	a, err := v.start(ctx, name, func(ctx context.Context) (Arm, error) {
-		return v.suite.Start.Native(ctx, v.settings(reference))
-	})
+	a, err := v.start(ctx, name, start)
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +185,19 @@ func (v *verification) eagerly(ctx context.Context, s *session) (evidence, error
 	return evidence{run: run, again: again}, v.weigh(ctx, s)
 }
 
+// graphed runs a graph arm: its replays, as far as somebody asks for them, and then the situations.
+func (v *verification) graphed(ctx context.Context, s *session, truth truth) (e evidence, err error) {
+	if v.asks(graphGates...) {
+		e, err = v.replays(ctx, s, truth.run)
+	} else {
+		e.run, err = s.all(ctx)
+	}
+	if err == nil {
+		e.situations, e.lost, err = v.situated(ctx, s, truth)
+	}
+	return e, err
+}
+
 // replays runs a graph arm over and over, with its outputs poisoned and memory churned before each replay, and holds each
 // result while the next is made.
 func (v *verification) replays(ctx context.Context, s *session, eager gate.Run) (evidence, error) {
@@ -174,7 +223,7 @@ func (v *verification) replays(ctx context.Context, s *session, eager gate.Run) 
 			return e, err
 		}
 		if held != nil {
-			e.watch.Held(heldProbe, held, s.read((i+1)%outputBanks))
+			e.watch.Held(heldProbe, held, s.read((i+1)%outputBanks, held))
 		}
 		held, heldProbe, e.run[name] = got, name, got
 	}

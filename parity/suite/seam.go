@@ -14,13 +14,13 @@ import (
 
 // further judges the gates that only some cells have.
 func (v *verification) further(ctx context.Context) error {
-	if v.recorded.Rest {
+	if v.recorded.Rest && v.asks(gate.Seam) {
 		v.progress("what comes behind " + v.recorded.Segment)
 		if err := v.seam(ctx); err != nil {
 			return err
 		}
 	}
-	if len(v.recorded.Others) > 0 {
+	if len(v.recorded.Others) > 0 && v.asks(gate.Shape) {
 		v.progress("other shapes in between")
 		return v.shapes(ctx)
 	}

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -70,19 +71,28 @@ func (s *session) bankOf(probe string) int { return slices.Index(s.probes, probe
 
 // step poisons an output bank, runs one step into it and copies out what it left there.
 func (s *session) step(ctx context.Context, probe string, bank int) (gate.Outputs, error) {
+	return s.stepLike(ctx, probe, bank, nil)
+}
+
+// stepLike is step for who expects something: what is like that is neither copied nor digested.
+func (s *session) stepLike(ctx context.Context, probe string, bank int, like gate.Outputs) (gate.Outputs, error) {
 	for _, data := range s.data[bank] {
 		poison(data)
 	}
 	if err := s.arm.Step(ctx, s.bankOf(probe), bank); err != nil {
 		return nil, fmt.Errorf("%s, probe %s: %w", s.name, probe, err)
 	}
-	return s.read(bank), nil
+	return s.read(bank, like), nil
 }
 
-// read copies out what a bank holds now.
-func (s *session) read(bank int) gate.Outputs {
+// read copies out what a bank holds now, but for what is like something that is there already.
+func (s *session) read(bank int, like gate.Outputs) gate.Outputs {
 	outputs := make(gate.Outputs, len(s.outputs))
 	for i, spec := range s.outputs {
+		if i < len(like) && same(like[i], spec, s.data[bank][i]) {
+			outputs[i] = like[i]
+			continue
+		}
 		outputs[i] = gate.NewOutput(spec, slices.Clone(s.data[bank][i]))
 	}
 	return outputs
@@ -99,6 +109,10 @@ func (s *session) all(ctx context.Context) (gate.Run, error) {
 		run[name] = outputs
 	}
 	return run, nil
+}
+
+func same(o gate.Output, spec tensor.Spec, data []byte) bool {
+	return o.Name == spec.Name && o.DType == spec.DType && slices.Equal(o.Sizes, spec.Sizes) && bytes.Equal(o.Data, data)
 }
 
 func poison(data []byte) {

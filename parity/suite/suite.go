@@ -4,6 +4,8 @@ package suite
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +35,10 @@ type Suite struct {
 
 	// OnRecording is handed the file of the cell's recording, which no-one may change; it may be nil.
 	OnRecording func(file []byte)
+
+	// Gates are judged alone, if there are any: no other arms are started than those that they need, and none is measured. It is of
+	// mode predict alone.
+	Gates []gate.ID
 
 	// Together prepares all arms of a cell at the same time, and measures them at the end, one after the other. It is of
 	// mode predict alone. Otherwise an arm's process starts when the one before has ended, which takes less memory.
@@ -66,6 +72,9 @@ type verification struct {
 	result   result.Result
 	account  account
 	step     int
+
+	parts     int            // of mode predict, the recorder among them; 0: not known yet
+	processes []gate.Process // for the gate PROC
 }
 
 // The sides whose environments are recorded.
@@ -82,9 +91,31 @@ func (s *Suite) Verify(ctx context.Context, cell Cell) result.Result {
 }
 
 func (s *Suite) begin(cell Cell) *verification {
-	return &verification{suite: s, asked: cell, cell: cell, probes: probe.Names(), result: cell.Result(),
+	v := &verification{suite: s, asked: cell, cell: cell, probes: probe.Names(), result: cell.Result(),
 		ready: make(chan struct{}), environment: map[string][]recording.Setting{}, runs: map[string]gate.Run{},
 		account: account{began: time.Now(), memory: map[string]result.Memory{}}}
+	v.result.Asked, v.result.Reproduce = s.Gates, v.command(s.Gates...)
+	return v
+}
+
+// command verifies the cell again, some of its gates alone if there are any.
+func (v *verification) command(only ...gate.ID) string {
+	if len(only) == 0 {
+		return v.cell.command()
+	}
+	names := make([]string, len(only))
+	for i, id := range only {
+		names[i] = string(id)
+	}
+	return v.cell.command() + " --gate " + strings.Join(names, ",")
+}
+
+// reproduce is the command that shows the failure of a gate again.
+func (v *verification) reproduce(id gate.ID) string {
+	if slices.Contains(gate.Situations, id) {
+		return v.command(id) // cheap, for it needs no replays of others
+	}
+	return v.command(v.suite.Gates...)
 }
 
 // run goes through the arms. It ends early, without an error, where a gate that failed leaves nothing to compare with.
@@ -98,7 +129,15 @@ func (v *verification) run(ctx context.Context) error {
 func (v *verification) progress(what string) {
 	v.step++
 	if v.suite.Progress != nil {
-		steps := Steps(v.cell) + len(v.recorded.furtherGates()) // one more each
+		steps := Steps(v.cell)
+		if v.parts > 0 {
+			steps = v.parts
+		}
+		for _, id := range v.recorded.furtherGates() { // one more each
+			if v.asks(id) {
+				steps++
+			}
+		}
 		v.suite.Progress(Event{v.cell, v.step, steps, what})
 	}
 }
@@ -107,7 +146,7 @@ func (v *verification) progress(what string) {
 func Steps(c Cell) int {
 	switch {
 	case !c.Trains():
-		return 6 // recorder, eager twice, graph or double precision, native eager, native graph
+		return 7 // recorder, eager twice, graph or double precision, native eager, native graph twice
 	case c.OnGPU():
 		return 10 // and each arm resumed
 	}
@@ -116,7 +155,7 @@ func Steps(c Cell) int {
 
 func (v *verification) judge(id gate.ID, f gate.Finding) {
 	if f.Outcome == gate.Failed && f.Reproduce == "" {
-		f.Reproduce = v.cell.command()
+		f.Reproduce = v.reproduce(id)
 	}
 	v.result.Gates[id] = f
 }
@@ -124,7 +163,7 @@ func (v *verification) judge(id gate.ID, f gate.Finding) {
 // judgeArm adds the finding for one arm to a gate that is judged for each.
 func (v *verification) judgeArm(id gate.ID, name string, f gate.Finding) {
 	if f.Outcome == gate.Failed && f.Reproduce == "" {
-		f.Reproduce = v.cell.command()
+		f.Reproduce = v.reproduce(id)
 	}
 	arms := v.result.Gates[id].Arms
 	if arms == nil {
@@ -132,6 +171,11 @@ func (v *verification) judgeArm(id gate.ID, name string, f gate.Finding) {
 	}
 	arms[name] = f
 	v.result.Gates[id] = gate.Sum(arms)
+}
+
+// asks reports whether one of these gates is to be judged.
+func (v *verification) asks(ids ...gate.ID) bool {
+	return len(v.suite.Gates) == 0 || slices.ContainsFunc(ids, func(id gate.ID) bool { return slices.Contains(v.suite.Gates, id) })
 }
 
 func (v *verification) failed(id gate.ID) bool { return v.result.Gates[id].Outcome == gate.Failed }
@@ -192,7 +236,7 @@ func (v *verification) noteRecording() {
 func (v *verification) fillIn() {
 	filled := v.cell.Result()
 	r := &v.result
-	r.Size, r.Task, r.ImgSize, r.Batch, r.Reproduce = filled.Size, filled.Task, filled.ImgSize, filled.Batch, filled.Reproduce
+	r.Size, r.Task, r.ImgSize, r.Batch, r.Reproduce = filled.Size, filled.Task, filled.ImgSize, filled.Batch, v.command(v.suite.Gates...)
 }
 
 // took notes that an arm ran, and what it gave.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -27,6 +29,9 @@ func (v *verification) finish(ctx context.Context, err error) {
 		f, judged := r.Gates[id]
 		if !judged {
 			r.Gates[id] = gate.Skip(gate.NotReached, why)
+			if !v.asks(id) {
+				r.Gates[id] = gate.Skip(gate.NotAsked, "")
+			}
 		} else if f.Outcome == gate.Failed && err == nil {
 			why = fmt.Sprintf("%s failed before", id)
 		}
@@ -58,13 +63,19 @@ func (v *verification) verdict() (result.Verdict, gate.Reason, string) {
 		if !special {
 			word = result.Differs
 		}
+		if slices.Contains(gate.Situations, id) && !slices.Contains(otherBits, f.Reason) {
+			word = result.Refused
+		}
 		switch f.Reason {
-		case gate.HyperNotSeen:
+		case gate.HyperNotSeen, gate.UpdateNotSeen, gate.TooFewProcesses:
 			word = result.Refused
 		case gate.EagerNoise:
 			word = result.EagerNoise
 		}
 		return word, f.Reason, fmt.Sprintf("%s: %s", id, f.Detail)
+	}
+	if len(v.suite.Gates) > 0 {
+		return v.alone()
 	}
 	outputs := len(v.recorded.Outputs)
 	same := fmt.Sprintf("%d probes, %d outputs", len(v.probes), outputs)
@@ -72,14 +83,62 @@ func (v *verification) verdict() (result.Verdict, gate.Reason, string) {
 		same = fmt.Sprintf("%d steps, %d tensors after each", v.cell.Training.Steps, v.training.tensors)
 	}
 	if v.cell.OnGPU() {
-		return result.Exact, "", fmt.Sprintf("%s give the same bits (%s)", strings.Join(v.result.Arms, ", "), same)
+		return result.Exact, "", fmt.Sprintf("%s give the same bits (%s)", strings.Join(v.result.Arms, ", "), same) + v.notApplicable()
 	}
 	rounding := fmt.Sprintf("against double precision, native's error is at most %.2f times PyTorch's", v.worstRounding())
 	if v.sameBits() {
 		rounding = "they are PyTorch's bits, too"
 	}
-	return result.Consistent, "", fmt.Sprintf("native-graph gives native-eager's bits (%s); %s; only a GPU can prove it exact", same, rounding)
+	return result.Consistent, "", fmt.Sprintf("native-graph gives native-eager's bits (%s); %s; only a GPU can prove it exact", same, rounding) + v.notApplicable()
 }
+
+// notApplicable says which gates could not be judged because an arm does not know their situations.
+func (v *verification) notApplicable() string {
+	var lacks []string
+	for _, id := range gate.Order(v.cell.mode()) {
+		f := v.result.Gates[id]
+		if f.Arms == nil && f.Reason == gate.NotApplicable {
+			lacks = append(lacks, string(id))
+		}
+		for _, name := range slices.Sorted(maps.Keys(f.Arms)) {
+			if f.Arms[name].Reason == gate.NotApplicable {
+				lacks = append(lacks, fmt.Sprintf("%s of %s", id, name))
+			}
+		}
+	}
+	if lacks == nil {
+		return ""
+	}
+	return "; not judged: " + strings.Join(lacks, ", ")
+}
+
+// alone sums up gates that were judged alone, none of which failed.
+func (v *verification) alone() (result.Verdict, gate.Reason, string) {
+	var held, not []string
+	var reason gate.Reason
+	for _, id := range v.suite.Gates {
+		switch f, judged := v.result.Gates[id]; {
+		case !judged:
+			not, reason = append(not, string(id)+" (not of this cell)"), gate.NotApplicable
+		case f.Outcome == gate.Skipped:
+			not, reason = append(not, fmt.Sprintf("%s (%s)", id, f.Reason)), f.Reason
+		default:
+			held = append(held, string(id))
+		}
+	}
+	lacks := ""
+	if not != nil {
+		lacks = "; not judged: " + strings.Join(not, ", ")
+	}
+	if held == nil {
+		return result.Refused, reason, "nothing was judged" + lacks
+	}
+	return result.Passed, "", strings.Join(held, ", ") + " passed, of the gates alone that were asked for" + lacks
+}
+
+// otherBits are the reasons of situations that speak of bits. The others say that something cannot be relied upon.
+var otherBits = []gate.Reason{gate.StaleStream, gate.ThreadUnsafeCapture, gate.PointerMoved, gate.ModelMutated, gate.ModeNotKeyed,
+	gate.RNGNotReplayed, gate.RNGStreamDiffers, gate.ContextPoisoned, gate.WrongDevice, gate.OutputsOfOtherShape}
 
 // sameBits reports whether the host gave the eager reference's bits after all.
 func (v *verification) sameBits() bool {

@@ -214,6 +214,16 @@ var texts = map[gate.ID]string{
 	gate.Engaged:       "Graphs were really captured and launched; no step fell back to eager.",
 	gate.Replay:        "Every replay gives eager's bits in every output, with outputs poisoned and memory churned before each.",
 	gate.NotStale:      "No replay gives what belongs to another input.",
+	gate.Nodes:         "The captured graph holds the step's work, and nothing that holds on to the host or takes memory.",
+	gate.OtherStream:   "Steps on another stream than the captured one give eager's bits.",
+	gate.OtherThread:   "A graph that was captured in a thread, while another one used the device, gives eager's bits.",
+	gate.Moved:         "Weights that move to other addresses, or change in place, are followed.",
+	gate.Modes:         "After train and eval, grad, no_grad and inference mode, or the graph off and on, steps give eager's bits.",
+	gate.SeedObeyed:    "After a seed, steps and generator are eager's.",
+	gate.FailedCapture: "A capture that fails does no harm, is not tried again at once, and does not prevent a later one.",
+	gate.MemoryKept:    "Neither replays nor another capture take more memory.",
+	gate.OtherDevice:   "With another device current, steps give eager's bits.",
+	gate.Processes:     "At least five fresh processes agree, one of which had to compile all its kernels.",
 	gate.State:         "After every training step loss, gradients, parameters, buffers, momentum and average have eager's bits.",
 	gate.HyperObeyed:   "Hyperparameters that change between replays are obeyed.",
 	gate.PartialBatch:  "A short batch among full ones gives eager's bits.",
@@ -226,7 +236,7 @@ var texts = map[gate.ID]string{
 // gateTexts lists gates in their order, those that this program does not know behind.
 func gateTexts(ids map[gate.ID]bool) []gateText {
 	var order []gate.ID
-	for _, id := range append(gate.Order(gate.Train), slices.Sorted(maps.Keys(ids))...) {
+	for _, id := range slices.Concat(gate.Order(gate.Predict), gate.Order(gate.Train), slices.Sorted(maps.Keys(ids))) {
 		if ids[id] && !slices.Contains(order, id) {
 			order = append(order, id)
 		}

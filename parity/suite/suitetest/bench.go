@@ -56,11 +56,16 @@ func (a *fakeArm) counted() arm.Stats {
 }
 
 // NativeIn starts native like Native.
-func (s *Starter) NativeIn(ctx context.Context, cache string, reference []recording.Setting) (suite.Arm, error) {
+func (s *Starter) NativeIn(_ context.Context, cache string, reference []recording.Setting) (suite.Arm, error) {
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return nil, err
 	}
-	return s.Native(ctx, reference)
+	a, err := s.native(reference)
+	if err != nil {
+		return nil, err
+	}
+	a.between.cold = true
+	return watched{a, &s.Device}, nil
 }
 
 // FirstReference predicts once.

@@ -100,6 +100,10 @@ func (w watched) Disturb(ctx context.Context, r arm.DisturbRequest) error {
 	return w.device.use(func() error { return w.Arm.Disturb(ctx, r) })
 }
 
+func (w watched) Situate(ctx context.Context, r arm.SituateRequest) (arm.SituateReply, error) {
+	return used(w.device, func() (arm.SituateReply, error) { return w.Arm.Situate(ctx, r) })
+}
+
 func (w watched) Trace(ctx context.Context, r arm.TraceRequest) (arm.TraceReply, error) {
 	return used(w.device, func() (arm.TraceReply, error) { return w.Arm.Trace(ctx, r) })
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 
 	"samebits/bridge/arm"
@@ -53,6 +54,7 @@ type Faults struct {
 	Further  // of families with a seam or with keys
 	Training // of the fakes in training
 	Bench    // of the fakes that are measured
+	Between  // of what happens between steps
 }
 
 // Starter is a suite.Starter of fakes. What it counts may be read when nothing runs any more.
@@ -153,6 +155,7 @@ type fakeArm struct {
 	keys      []int64   // of what was loaded or captured
 	poisoned  bool
 	churned   bool
+	between   between
 }
 
 func (a *fakeArm) Stop() {
@@ -323,6 +326,7 @@ func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, err
 		return arm.LoadReply{}, errors.New("no weight")
 	}
 	a.weights = parse(w.Data)
+	a.between.loaded = slices.Clone(a.weights)
 	return a.furtherLoad(arm.LoadReply{Inputs: []tensor.Spec{images()}, Outputs: a.specs()}), nil
 }
 
@@ -346,18 +350,21 @@ func (a *fakeArm) Prepare(_ context.Context, r arm.PrepareRequest) (arm.PrepareR
 	if !r.CUDAGraph || a.NotCaptured {
 		return arm.PrepareReply{}, nil
 	}
-	a.stats.Captures += a.countGraphs()
+	graphs := a.countGraphs()
+	a.capture()
+	a.stats.Captures += graphs - 1
 	return arm.PrepareReply{Captured: true, Nodes: 2}, nil
 }
 
 // compute runs the model. traced is false for what a fused step alone gets wrong.
 func (a *fakeArm) compute(x []float32, traced bool) (features, logits []float32) {
+	weights := a.read(a.between.graph)
 	if a.InputIgnored {
 		x = make([]float32, len(x))
 	}
 	for i := range x {
 		features = append(features, max(x[i], 0))
-		logits = append(logits, features[i]*a.weights[i])
+		logits = append(logits, features[i]*weights[i])
 	}
 	if a.kind == "native" && a.Native != nil && (!traced || a.NativeTrace) {
 		a.Native(logits)
@@ -387,6 +394,12 @@ func (a *fakeArm) Step(_ context.Context, input, output int) error {
 		a.stats.EagerSteps++
 		a.stats.Fallbacks++
 	}
+	if a.between.failed && a.Dies && a.between.now == arm.FailsCapture {
+		return errDead
+	}
+	if graph && !a.NotCaptured {
+		graph = a.replaying()
+	}
 	if graph {
 		a.countReplay()
 		if a.captured == nil {
@@ -397,6 +410,7 @@ func (a *fakeArm) Step(_ context.Context, input, output int) error {
 		}
 	}
 	features, logits := a.compute(x, false)
+	a.spoil(logits, graph)
 	for i := range logits {
 		logits[i] += key.shift
 	}
@@ -423,6 +437,7 @@ func (a *fakeArm) Step(_ context.Context, input, output int) error {
 }
 
 func (a *fakeArm) countReplay() {
+	a.between.replays++
 	switch {
 	case a.RunsEagerly:
 		a.stats.EagerSteps++
@@ -457,10 +472,6 @@ func (a *fakeArm) write(bank int, outputs ...[]float32) {
 	}
 }
 
-func (a *fakeArm) Situate(context.Context, arm.SituateRequest) (arm.SituateReply, error) {
-	return arm.SituateReply{}, arm.ErrUnimplemented
-}
-
 func (a *fakeArm) Disturb(_ context.Context, r arm.DisturbRequest) error {
 	a.poisoned = a.poisoned || r.PoisonOutputs
 	a.churned = a.churned || r.Churn
@@ -481,7 +492,7 @@ func (a *fakeArm) Trace(_ context.Context, r arm.TraceRequest) (arm.TraceReply, 
 	return reply, nil
 }
 
-func (a *fakeArm) Stats(context.Context) (arm.Stats, error) { return a.counted(), nil }
+func (a *fakeArm) Stats(context.Context) (arm.Stats, error) { return a.inBetween(a.counted()), nil }
 
 // ULPs adds n ULP to one logit.
 func ULPs(n uint32) func([]float32) {
