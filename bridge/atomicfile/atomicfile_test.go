@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"samebits/bridge/atomicfile"
 )
 
@@ -43,6 +45,33 @@ func TestFailureKeepsTheOldFile(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("%d files left behind", len(entries))
+	}
+}
+
+// While a file is written nothing of it has a name, so that a killed process leaves nothing.
+func TestNoNameMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		t.Skipf("the file system has no files without a name: %v", err)
+	}
+	if err := unix.Close(fd); err != nil {
+		t.Fatal(err)
+	}
+	for _, before := range []int{0, 1} {
+		err := atomicfile.Write(filepath.Join(dir, "result.json"), func(w io.Writer) error {
+			if entries, err := os.ReadDir(dir); err != nil || len(entries) != before {
+				t.Errorf("%v, %v", entries, err)
+			}
+			_, err := w.Write(make([]byte, 2<<20))
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
 	}
 }
 

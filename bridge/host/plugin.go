@@ -15,6 +15,7 @@ import (
 	goplugin "github.com/hashicorp/go-plugin"
 
 	"samebits/bridge/diag"
+	"samebits/bridge/ownfolder"
 	pb "samebits/bridge/proto/samebitsv1"
 )
 
@@ -31,7 +32,7 @@ type Plugin struct {
 	conn        *grpc.ClientConn
 	arm         pb.ArmClient
 	memory      *Memory
-	sockets     *socketDir
+	sockets     *ownfolder.Folder
 	ends        *descriptors
 
 	stepMu   sync.Mutex
@@ -101,7 +102,7 @@ func (p *Plugin) end() error {
 // release closes what the host holds for a plugin, as far as it was made.
 func (p *Plugin) release() error {
 	if p.sockets != nil {
-		p.sockets.remove()
+		p.sockets.Remove()
 	}
 	var err error
 	if p.ends != nil {

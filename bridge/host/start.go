@@ -98,7 +98,7 @@ func (p *Plugin) clientConfig(keys *credentials) *goplugin.ClientConfig {
 		TLSConfig:        keys.host,
 		SkipHostEnv:      true,
 		StartTimeout:     p.config.StartDeadline + time.Minute, // ours comes first
-		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: p.sockets.path},
+		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: p.sockets.Path},
 		Logger:           hclog.NewNullLogger(), // the process's output has a journal of its own
 		SyncStdout:       &lineWriter{take: p.journal.stdout},
 		SyncStderr:       &lineWriter{take: p.journal.stderr},
@@ -126,7 +126,7 @@ func (p *Plugin) start(ctx context.Context) error {
 	if err := p.Ping(ctx); err != nil { // Client succeeds even if the TLS handshake failed
 		return err
 	}
-	p.sockets.remove() // the connection stays
+	p.sockets.Remove() // the connection stays
 	if p.description, err = p.Describe(ctx); err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"sort"
 
 	"lukechampine.com/blake3"
+
+	"samebits/bridge/atomicfile"
 )
 
 // CacheVariable names the folder of compiled kernels and of cuDNN's choices (PlansVariable).
@@ -101,19 +103,7 @@ func (c cache) write(key string, cubin []byte) error {
 	if err := os.MkdirAll(c.folder, 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(c.folder, "new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already if all went well
-	_, err = f.Write(append([]byte(checksumLine(cubin)+"\n"), cubin...))
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), c.path(key))
+	return atomicfile.WriteCache(c.path(key), append([]byte(checksumLine(cubin)+"\n"), cubin...))
 }
 
 func checksumLine(cubin []byte) string {

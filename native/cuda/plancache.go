@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"lukechampine.com/blake3"
+
+	"samebits/bridge/atomicfile"
 )
 
 // PlansVariable turns the cache of cuDNN's choices off, if it is set to anything but 1 or on. Heuristics are asked each
@@ -216,18 +218,7 @@ func (c *planCache) repair() {
 		list = append(list, choice)
 	}
 	slices.SortFunc(list, func(a, b planChoice) int { return strings.Compare(a.Convolution, b.Convolution) })
-	f, err := os.CreateTemp(filepath.Dir(c.path), "new-*")
-	if err == nil {
-		defer os.Remove(f.Name()) // gone already if all went well
-		_, err = f.Write(c.text(list, true))
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), c.path)
-	}
-	if err != nil {
+	if err := atomicfile.WriteCache(c.path, c.text(list, true)); err != nil {
 		c.log(fmt.Sprintf("cuDNN's choices are not kept: %v", err))
 		c.path = ""
 	}

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"lukechampine.com/blake3"
+
+	"samebits/bridge/atomicfile"
 )
 
 // A cache keeps compiled kernel files by the content that they depend on. An entry ends in a digest of itself, so a torn or
@@ -88,7 +90,7 @@ func (c cache) get(key string) []byte {
 // unused is how long an entry stays that nobody reads.
 const unused = 30 * 24 * time.Hour
 
-// prune removes entries that were not used for long: kernels of other versions, and what a killed process left.
+// prune removes entries that were not used for long: kernels of other versions.
 func (c cache) prune() {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -106,16 +108,8 @@ func (c cache) put(key string, library []byte) {
 	if c.dir == "" {
 		return
 	}
-	temporary, err := os.CreateTemp(c.dir, "new-*")
-	if err != nil {
-		return
-	}
-	defer os.Remove(temporary.Name())
 	sum := blake3.Sum256(library)
-	_, err = temporary.Write(append(bytes.Clone(library), sum[:]...))
-	if closed := temporary.Close(); err == nil && closed == nil {
-		_ = os.Rename(temporary.Name(), c.path(key))
-	}
+	_ = atomicfile.WriteCache(c.path(key), append(bytes.Clone(library), sum[:]...))
 }
 
 // lockPatience is how long a process waits for another one that compiles. The lock only saves work.

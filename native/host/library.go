@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"samebits/bridge/diag"
+	"samebits/bridge/ownfolder"
 )
 
 // A library is a compiled kernel file that is loaded.
@@ -88,6 +89,7 @@ func (l *libraries) build(files []string) error {
 		return err
 	}
 	l.cache.prune()
+	ownfolder.Sweep(os.TempDir(), folderPrefix)
 	files = slices.DeleteFunc(files, func(file string) bool {
 		lib, _, err := l.cached(t, file)
 		if lib != nil {

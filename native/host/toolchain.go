@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"samebits/bridge/diag"
+	"samebits/bridge/ownfolder"
 )
 
 // flags are those of every kernel file. -ffp-contract=off keeps every rounding point where the text has it. A frame must
@@ -65,13 +66,22 @@ func findToolchain() (*toolchain, error) {
 		Detail:  "install g++ (Debian and Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++) or set CXX"}}
 }
 
+// folderPrefix begins the names of folders to compile in.
+const folderPrefix = "samebits-host-"
+
 // compile compiles one kernel file with its headers and gives the library's bytes.
 func (t *toolchain) compile(file, text string, headers map[string]string) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "samebits-host-")
+	own, err := ownfolder.New(os.TempDir(), folderPrefix)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer own.Remove()
+	release, err := guard()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	dir := own.Path
 	source := file + ".cu"
 	for name, content := range headers {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
@@ -87,7 +97,7 @@ func (t *toolchain) compile(file, text string, headers map[string]string) ([]byt
 	args = append(args, "-I.", "-include", "cuda_host.h", source, "-o", "library.so", "-lm")
 	cmd := exec.CommandContext(ctx, t.command[0], args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "TMPDIR="+dir) // the compiler's own files lie there, too
 	cmd.WaitDelay = time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
