@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"samebits/bridge/certificate"
 	"samebits/bridge/diag"
 )
 
@@ -35,7 +36,7 @@ func Flags(files []File, cells []Cell, q Question) ([]Flag, []diag.Problem) {
 			}
 			continue
 		}
-		f := Flag{Cell: c.Predicate.Cell, Supports: err == nil, File: file.Path, Expires: day(c.Predicate.Expires)}
+		f := Flag{Cell: c.Predicate.Cell, Supports: err == nil, File: file.Path, Expires: certificate.Day(c.Predicate.Expires)}
 		for i, p := range problems {
 			if i == 0 {
 				f.Reason = p.Reason
@@ -61,15 +62,6 @@ func order(c Cell) string {
 	return strings.Join([]string{c.Task, c.Family, c.Size, fmt.Sprintf("%08d %08d", c.ImgSize, c.Batch), c.Mode, c.Precision}, "\x00")
 }
 
-// CheckWhenMade checks a certificate as of the moment when it was made: what expires stays what it was.
-func CheckWhenMade(data []byte, trust Trust) (*Certificate, error) {
-	c, err := Check(data, Question{Trust: trust})
-	if c == nil {
-		return nil, err
-	}
-	return Check(data, Question{Now: c.Predicate.Created, Trust: trust})
-}
-
 // FlagsPage writes goldens/FLAGS.md: the certified cells of each environment that certificates are for. Here is not asked
 // for: it says what the flag is in those environments, and until when, so that the page does not change with the day.
 func FlagsPage(w io.Writer, files []File, trust Trust) error {
@@ -81,7 +73,7 @@ func FlagsPage(w io.Writer, files []File, trust Trust) error {
 		}
 		p := c.Predicate
 		where := fmt.Sprintf("profile %s, %s", p.Profile, p.Key.WithoutRecording().Text())
-		environments[where] = append(environments[where], Flag{Cell: p.Cell, Expires: day(p.Expires), File: p.Key[recordingKey]})
+		environments[where] = append(environments[where], Flag{Cell: p.Cell, Expires: certificate.Day(p.Expires), File: p.Key[certificate.RecordingKey]})
 	}
 	var b strings.Builder
 	b.WriteString("# Flags\n\nThe cells that have `SUPPORTS_CUDA_GRAPH`, by the environment in which they have it. `parity status --write-flags` makes this page of\n" +
@@ -96,7 +88,7 @@ func FlagsPage(w io.Writer, files []File, trust Trust) error {
 		slices.SortFunc(flags, func(a, b Flag) int { return strings.Compare(order(a.Cell), order(b.Cell)) })
 		for _, f := range flags {
 			fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %s | %s | `%s` | %s |\n", f.Task, f.Family, f.Size, f.ImgSize, f.Batch, f.Mode,
-				f.Precision, short(f.File), f.Expires)
+				f.Precision, certificate.Short(f.File), f.Expires)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -1,9 +1,7 @@
 package certificate
 
 import (
-	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"samebits/bridge/arm"
+	"samebits/bridge/certificate"
 	"samebits/bridge/diag"
 	"samebits/bridge/digest"
 	"samebits/parity/gate"
@@ -40,16 +39,16 @@ func Grant(r result.Result, e Evidence, created time.Time, lifetime time.Duratio
 		return Statement{}, ps
 	}
 	key := KeyOf(r.Environment, r.Digests.Recording)
-	if missing := key.missing(); len(missing) > 0 {
+	if missing := key.Missing(); len(missing) > 0 {
 		ps.Add(Incomplete, "environment", "nobody says %s", strings.Join(missing, ", "))
 	}
-	if names := sides(r.Environment); len(names) > 0 {
+	if names := certificate.Apart(r.Environment); len(names) > 0 {
 		ps.Add(SidesDiffer, "environment", "the native engine and PyTorch do not agree on %s", strings.Join(names, ", "))
 	}
 	for _, file := range []struct {
 		what, want string
 		data       []byte
-	}{{"the recording", r.Digests.Recording, e.Recording}, {"the engine's program", r.Environment[engineKey], e.Engine}} {
+	}{{"the recording", r.Digests.Recording, e.Recording}, {"the engine's program", r.Environment[certificate.EngineKey], e.Engine}} {
 		if digest.Bytes(file.data) != file.want {
 			ps.Add(OtherFile, "", "%s is not the one that was verified", file.what)
 		}
@@ -57,16 +56,28 @@ func Grant(r result.Result, e Evidence, created time.Time, lifetime time.Duratio
 	if len(ps) > 0 {
 		return Statement{}, ps
 	}
+	training, err := trainingOf(r)
+	if err != nil {
+		return Statement{}, err
+	}
 	created = created.UTC().Truncate(time.Second)
 	s := Statement{Type: StatementType, PredicateType: PredicateType,
-		Subject: []Subject{subject(RecordingSubject, e.Recording), subject(EngineSubject, e.Engine), subject(GoldensSubject, Goldens(r.Digests))},
+		Subject: []Subject{certificate.SubjectOf(RecordingSubject, e.Recording), certificate.SubjectOf(EngineSubject, e.Engine), certificate.SubjectOf(GoldensSubject, certificate.Goldens(r.Digests))},
 		Predicate: Predicate{Schema: Schema,
 			Cell: Cell{Family: r.Family, Size: r.Size, Task: r.Task, ImgSize: r.ImgSize, Batch: r.Batch, Mode: r.Mode, Precision: r.Precision},
 			Arm:  arm.NativeGraph, Arms: r.Arms, Profile: r.Profile, Key: key, Environment: r.Environment, Gates: r.Gates, Digests: r.Digests,
 			Replays: replaysOf(r.Gates[gate.Engaged]), Timings: r.Timings, Probes: probesOf(r), Plan: Plan{Options: map[string]string{}},
-			Training: r.Training, Seam: r.Seam, Reproduce: r.Reproduce, Created: created, Expires: created.Add(lifetime)}}
-	ps = s.contradictions()
+			Training: training, Seam: r.Seam, Reproduce: r.Reproduce, Created: created, Expires: created.Add(lifetime)}}
+	ps = s.Contradictions()
 	return s, ps.Err()
+}
+
+// trainingOf writes what a training run was made of.
+func trainingOf(r result.Result) (json.RawMessage, error) {
+	if r.Training == nil {
+		return nil, nil
+	}
+	return json.Marshal(r.Training)
 }
 
 func reasonOf(r result.Result) string {
@@ -74,36 +85,6 @@ func reasonOf(r result.Result) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%s)", r.Reason)
-}
-
-func subject(name string, data []byte) Subject {
-	sum := sha256.Sum256(data)
-	return Subject{Name: name, Digest: map[string]string{"sha256": hex.EncodeToString(sum[:]), "blake3": digest.Bytes(data)}}
-}
-
-// Goldens is the list of what all arms gave, a line each: digest, two spaces, ARM/PROBE/OUTPUT, in the order of these names; of a training run
-// also ARM/step N. It is the file that the subject goldens names.
-func Goldens(d result.Digests) []byte {
-	var lines []string
-	for arm, probes := range d.Outputs {
-		for probe, outputs := range probes {
-			for output, sum := range outputs {
-				lines = append(lines, fmt.Sprintf("%s/%s/%s\x00%s", arm, probe, output, sum))
-			}
-		}
-	}
-	for arm, steps := range d.Steps {
-		for i, sum := range steps {
-			lines = append(lines, fmt.Sprintf("%s/step %06d\x00%s", arm, i+1, sum))
-		}
-	}
-	slices.Sort(lines)
-	var b strings.Builder
-	for _, line := range lines {
-		name, sum, _ := strings.Cut(line, "\x00")
-		fmt.Fprintf(&b, "%s  %s\n", sum, name)
-	}
-	return []byte(b.String())
 }
 
 func replaysOf(engaged gate.Finding) map[string]Replays {
@@ -122,13 +103,4 @@ func probesOf(r result.Result) []Probe {
 		probes = append(probes, Probe{Name: name, Seed: r.Seed})
 	}
 	return probes
-}
-
-// Sign gives the file of a certificate.
-func (s Statement) Sign(key ed25519.PrivateKey) ([]byte, error) {
-	payload, err := marshalCanonical(s)
-	if err != nil {
-		return nil, fmt.Errorf("write certificate: %w", err)
-	}
-	return seal(payload, key)
 }

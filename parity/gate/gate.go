@@ -4,60 +4,56 @@ package gate
 
 import (
 	"slices"
-	"sort"
+
+	"samebits/bridge/certificate"
 )
 
 // ID names a gate.
-type ID string
+type ID = certificate.GateID
 
 // The gates, in the order in which they are judged. State to Resume are of training alone.
 const (
-	SameRecording ID = "SAME-RECORDING"
-	Reproduces    ID = "REPRODUCES"
-	InputSeen     ID = "INPUT-SEEN"
-	Engaged       ID = "ENGAGED"
-	Replay        ID = "REPLAY"
-	NotStale      ID = "NOT-STALE"
-	State         ID = "STATE"
-	HyperObeyed   ID = "HYPER"
-	PartialBatch  ID = "PARTIAL"
-	Resume        ID = "RESUME"
-	Native        ID = "NATIVE"
+	SameRecording = certificate.SameRecording
+	Reproduces    = certificate.Reproduces
+	InputSeen     = certificate.InputSeen
+	Engaged       = certificate.Engaged
+	Replay        = certificate.Replay
+	NotStale      = certificate.NotStale
+	State         = certificate.State
+	HyperObeyed   = certificate.HyperObeyed
+	PartialBatch  = certificate.PartialBatch
+	Resume        = certificate.Resume
+	Native        = certificate.Native
 
 	// What may happen to an arm of mode predict between its steps, and what is to be seen of it meanwhile. See Situations.
-	Nodes         ID = "NODES"
-	OtherStream   ID = "STREAM"
-	OtherThread   ID = "THREAD"
-	Moved         ID = "MOVE"
-	Modes         ID = "MODE"
-	SeedObeyed    ID = "SEED"
-	FailedCapture ID = "FAIL"
-	MemoryKept    ID = "MEMORY"
-	OtherDevice   ID = "DEV"
-	Processes     ID = "PROC"
+	Nodes         = certificate.Nodes
+	OtherStream   = certificate.OtherStream
+	OtherThread   = certificate.OtherThread
+	Moved         = certificate.Moved
+	Modes         = certificate.Modes
+	SeedObeyed    = certificate.SeedObeyed
+	FailedCapture = certificate.FailedCapture
+	MemoryKept    = certificate.MemoryKept
+	OtherDevice   = certificate.OtherDevice
+	Processes     = certificate.Processes
 
 	// Of some cells alone: those whose step is a segment, and those whose graphs must stand beside others.
-	Seam  ID = "SEAM"
-	Shape ID = "SHAPE"
+	Seam  = certificate.Seam
+	Shape = certificate.Shape
 )
 
 // The modes of a cell.
 const (
-	Predict = "predict"
-	Train   = "train"
+	Predict = certificate.Predict
+	Train   = certificate.Train
 )
 
-// Order lists the gates of a mode in the order in which they are judged.
-func Order(mode string) []ID {
-	if mode == Train {
-		return []ID{SameRecording, Reproduces, InputSeen, Engaged, Replay, NotStale, State, HyperObeyed, PartialBatch, Resume, Native}
-	}
-	return append(append([]ID{SameRecording, Reproduces, InputSeen, Engaged, Replay, NotStale}, Situations...), Native, Processes)
-}
+// Order lists the gates of a mode in the order in which they are judged: a certificate has all of them.
+func Order(mode string) []ID { return certificate.Order(mode) }
 
 // Situations are the gates that a graph arm goes through in one process after its replays, in this order: what cannot be undone
 // comes last.
-var Situations = []ID{Nodes, OtherStream, OtherThread, Moved, Modes, SeedObeyed, FailedCapture, MemoryKept, OtherDevice}
+var Situations = certificate.Situations
 
 // Of lists the gates of a result in the order in which they are judged: those of its mode, and those that only some cells
 // have.
@@ -81,18 +77,18 @@ func absent(id ID, gates map[ID]Finding) bool {
 }
 
 // Outcome is how a gate ended.
-type Outcome string
+type Outcome = certificate.Outcome
 
 // The outcomes. Rounding is NATIVE's on a device without PyTorch's own bits: it was held to a distance, not to equality.
 const (
-	Passed   Outcome = "passed"
-	Failed   Outcome = "failed"
-	Skipped  Outcome = "skipped"
-	Rounding Outcome = "rounding"
+	Passed   = certificate.Passed
+	Failed   = certificate.Failed
+	Skipped  = certificate.Skipped
+	Rounding = certificate.Rounding
 )
 
 // Reason says why a gate failed or was skipped. Reasons are stable.
-type Reason string
+type Reason = certificate.Reason
 
 // The reasons.
 const (
@@ -152,23 +148,15 @@ const (
 	TooFewProcesses           Reason = "TOO_FEW_PROCESSES"
 	SituationFailed           Reason = "SITUATION_FAILED"
 	NoGPU                     Reason = "NO_GPU"
-	NotReached                Reason = "NOT_REACHED"
-	NotApplicable             Reason = "NOT_APPLICABLE"
-	NoSecondDevice            Reason = "NO_SECOND_DEVICE"
+	NotReached                       = certificate.NotReached
+	NotApplicable                    = certificate.NotApplicable
+	NoSecondDevice                   = certificate.NoSecondDevice
 	NotAsked                  Reason = "NOT_ASKED"
 )
 
 // Finding is what a gate found. Of a gate that is judged for each arm, Arms holds one finding an arm and the rest sums
 // them up.
-type Finding struct {
-	Outcome Outcome            `json:"outcome"`
-	Reason  Reason             `json:"reason,omitempty"`
-	Detail  string             `json:"detail,omitempty"` // one line for people
-	Figures any                `json:"figures,omitempty"`
-	Arms    map[string]Finding `json:"arms,omitempty"`
-	// Reproduce is the command that shows the failure again.
-	Reproduce string `json:"reproduce,omitempty"`
-}
+type Finding = certificate.Finding
 
 // Skip is the finding of a gate that was not judged.
 func Skip(reason Reason, detail string) Finding {
@@ -176,23 +164,4 @@ func Skip(reason Reason, detail string) Finding {
 }
 
 // Sum makes one finding of those of several arms: it fails if one does, and is skipped only if all are.
-func Sum(arms map[string]Finding) Finding {
-	names := make([]string, 0, len(arms))
-	for name := range arms {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	sum := Finding{Arms: arms, Outcome: Skipped, Reason: NotReached}
-	rank := map[Outcome]int{Skipped: 0, Passed: 1, Rounding: 2, Failed: 3}
-	for i, name := range names {
-		f := arms[name]
-		if i > 0 && rank[f.Outcome] <= rank[sum.Outcome] {
-			continue
-		}
-		sum.Outcome, sum.Reason, sum.Detail, sum.Reproduce = f.Outcome, f.Reason, f.Detail, f.Reproduce
-		if f.Detail != "" {
-			sum.Detail = name + ": " + f.Detail
-		}
-	}
-	return sum
-}
+func Sum(arms map[string]Finding) Finding { return certificate.Sum(arms) }

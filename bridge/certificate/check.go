@@ -41,9 +41,9 @@ func Check(data []byte, q Question) (*Certificate, error) {
 		key, known := q.Trust.find(id)
 		switch {
 		case !known:
-			ps.Add(UnknownKey, "signatures", "nobody here trusts the key %s", short(id))
+			ps.Add(UnknownKey, "signatures", "nobody here trusts the key %s", Short(id))
 		case !ed25519.Verify(key.Public, PAE(PayloadType, payload), sig):
-			ps.Add(BadSignature, "signatures", "it is not what the key %s (%s) signed", key.Name, short(id))
+			ps.Add(BadSignature, "signatures", "it is not what the key %s (%s) signed", key.Name, Short(id))
 		default:
 			c.Signers = append(c.Signers, key)
 		}
@@ -56,16 +56,16 @@ func Check(data []byte, q Question) (*Certificate, error) {
 	}
 	for _, key := range c.Signers {
 		if q.Now.After(key.NotAfter) {
-			ps.Add(TrustExpired, "signatures", "the key %s was trusted until %s", key.Name, day(key.NotAfter))
+			ps.Add(TrustExpired, "signatures", "the key %s was trusted until %s", key.Name, Day(key.NotAfter))
 		}
 	}
 	if q.Now.Add(skew).Before(c.Predicate.Created) {
 		ps.Add(NotYet, "predicate.created", "it was made at %s, which is yet to come", c.Predicate.Created.Format(time.RFC3339))
 	}
 	if q.Now.After(c.Predicate.Expires) {
-		ps.Add(Expired, "predicate.expires", "it was good until %s", day(c.Predicate.Expires))
+		ps.Add(Expired, "predicate.expires", "it was good until %s", Day(c.Predicate.Expires))
 	}
-	ps = append(ps, c.contradictions()...)
+	ps = append(ps, c.Contradictions()...)
 	if q.Here != nil {
 		ps = append(ps, q.Here.differences(c.Predicate)...)
 	}
@@ -81,7 +81,8 @@ func Peek(data []byte) (Statement, error) {
 	return parse(payload)
 }
 
-func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+// Day writes a day.
+func Day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 // parse reads a statement that obeys the schema.
 func parse(payload []byte) (Statement, error) {
@@ -112,3 +113,12 @@ func parse(payload []byte) (Statement, error) {
 
 // schema is that of statements.
 var schema = sync.OnceValue(func() *jsonschema.Schema { return goldens.MustCompile(goldens.CertificateSchema) })
+
+// CheckWhenMade checks a certificate as of the moment when it was made: what expires stays what it was.
+func CheckWhenMade(data []byte, trust Trust) (*Certificate, error) {
+	c, err := Check(data, Question{Trust: trust})
+	if c == nil {
+		return nil, err
+	}
+	return Check(data, Question{Now: c.Predicate.Created, Trust: trust})
+}

@@ -12,16 +12,17 @@ import (
 // Key is what a certificate is bound to, by the names that results have for it; all else of an environment may change.
 type Key map[string]string
 
+// Parts of a key that are digests of files.
 const (
-	engineKey    = "engine_build"
-	recordingKey = "recording"
+	EngineKey    = "engine_build"
+	RecordingKey = "recording"
 )
 
 // keyParts are the parts of a key, with the reasons for which another value is not the same environment.
 var keyParts = []struct{ name, reason string }{
 	{"gpu", OtherGPU}, {"gpu.arch", OtherGPU}, {"gpu.sms", OtherGPU}, {"driver", OtherDriver}, {"cuda", OtherCUDA},
 	{"cudnn", OtherCUDNN}, {"cublas", OtherCUBLAS}, {"cublaslt", OtherCUBLAS}, {"nvrtc", OtherNVRTC},
-	{"torch", OtherTorch}, {"torch_revision", OtherTorch}, {engineKey, OtherEngine}, {recordingKey, OtherRecording},
+	{"torch", OtherTorch}, {"torch_revision", OtherTorch}, {EngineKey, OtherEngine}, {RecordingKey, OtherRecording},
 }
 
 // KeyOf takes the key out of an environment as results have it. Of what the native engine sees in another way than PyTorch
@@ -30,10 +31,10 @@ func KeyOf(environment map[string]string, recording string) Key {
 	k := Key{}
 	for _, part := range keyParts {
 		value := environment[part.name]
-		if part.name != engineKey { // the suite's own, which no plugin may say
+		if part.name != EngineKey { // the suite's own, which no plugin may say
 			value = cmp.Or(environment["native."+part.name], value)
 		}
-		if part.name == recordingKey {
+		if part.name == RecordingKey {
 			value = recording
 		}
 		if value = strings.TrimSpace(value); value != "" && !strings.HasPrefix(value, "unknown") {
@@ -43,8 +44,8 @@ func KeyOf(environment map[string]string, recording string) Key {
 	return k
 }
 
-// missing lists the parts that a key lacks.
-func (k Key) missing() []string {
+// Missing lists the parts that a key lacks.
+func (k Key) Missing() []string {
 	var names []string
 	for _, part := range keyParts {
 		if k[part.name] == "" {
@@ -57,7 +58,7 @@ func (k Key) missing() []string {
 // WithoutRecording is the part of a key that is the machine's and the programs'.
 func (k Key) WithoutRecording() Key {
 	rest := maps.Clone(k)
-	delete(rest, recordingKey)
+	delete(rest, RecordingKey)
 	return rest
 }
 
@@ -66,7 +67,7 @@ func (k Key) Text() string {
 	var words []string
 	for _, part := range keyParts {
 		if value := k[part.name]; value != "" {
-			words = append(words, part.name+" "+short(value))
+			words = append(words, part.name+" "+Short(value))
 		}
 	}
 	return strings.Join(words, ", ")
@@ -95,32 +96,32 @@ func (h Here) differences(p Predicate) diag.Problems {
 	}
 	for _, part := range keyParts {
 		want, have := p.Key[part.name], h.Key[part.name]
-		if part.name == engineKey && p.Cell.Mode == "train" && h.Trainer != "" {
+		if part.name == EngineKey && p.Cell.Mode == "train" && h.Trainer != "" {
 			have = h.Trainer
 		}
 		switch at := "predicate.environment_key." + part.name; {
 		case have == want:
-		case have == "" && part.name == recordingKey:
+		case have == "" && part.name == RecordingKey:
 		case have == "":
-			ps.Add(EnvironmentLess, at, "it is for %s %s; what is here is not known", part.name, short(want))
+			ps.Add(EnvironmentLess, at, "it is for %s %s; what is here is not known", part.name, Short(want))
 		default:
-			ps.Add(part.reason, at, "it is for %s %s, not %s", part.name, short(want), short(have))
+			ps.Add(part.reason, at, "it is for %s %s, not %s", part.name, Short(want), Short(have))
 		}
 	}
 	return ps
 }
 
-// short cuts digests.
-func short(value string) string {
+// Short cuts digests.
+func Short(value string) string {
 	if len(value) == 64 && strings.Trim(value, "0123456789abcdef") == "" {
 		return value[:16]
 	}
 	return value
 }
 
-// sides lists the libraries that the native engine and PyTorch do not share. CUDA's own version is the driver's to one and
-// the toolkit's to the other.
-func sides(environment map[string]string) []string {
+// Apart lists the libraries that the native engine and PyTorch do not share in an environment. CUDA's own version is the driver's
+// to one and the toolkit's to the other.
+func Apart(environment map[string]string) []string {
 	var names []string
 	for _, part := range keyParts {
 		if native := environment["native."+part.name]; native != "" && environment[part.name] != native && part.name != "cuda" {

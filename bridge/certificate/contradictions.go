@@ -9,17 +9,16 @@ import (
 
 	"samebits/bridge/arm"
 	"samebits/bridge/diag"
-	"samebits/parity/gate"
 )
 
-// contradictions finds what no verification can have said, whoever signed it: a gate that did not pass, arms that gave other
+// Contradictions finds what no verification can have said, whoever signed it: a gate that did not pass, arms that gave other
 // bits, subjects that are not what the predicate says.
-func (s Statement) contradictions() diag.Problems {
+func (s Statement) Contradictions() diag.Problems {
 	var ps diag.Problems
 	p := s.Predicate
-	required := gate.Order(p.Cell.Mode)
+	required := Order(p.Cell.Mode)
 	if p.Seam != nil && p.Seam.Rest {
-		required = append(required, gate.Seam)
+		required = append(required, Seam)
 	}
 	for _, id := range required {
 		if _, has := p.Gates[id]; !has {
@@ -29,19 +28,19 @@ func (s Statement) contradictions() diag.Problems {
 	for _, id := range slices.Sorted(maps.Keys(p.Gates)) {
 		f := p.Gates[id]
 		at := "predicate.gates." + string(id)
-		if len(f.Arms) == 0 && f.Outcome != gate.Passed {
+		if len(f.Arms) == 0 && f.Outcome != Passed {
 			ps.Add(GateNotPassed, at, "it is %s", said(f))
 		}
 		for _, name := range slices.Sorted(maps.Keys(f.Arms)) {
-			if of := f.Arms[name]; of.Outcome != gate.Passed && !excused(id, name, f) {
+			if of := f.Arms[name]; of.Outcome != Passed && !excused(id, name, f) {
 				ps.Add(GateNotPassed, at+".arms."+name, "it is %s", said(of))
 			}
 		}
-		if sum := gate.Sum(f.Arms); len(f.Arms) > 0 && (sum.Outcome != f.Outcome || sum.Reason != f.Reason) {
+		if sum := Sum(f.Arms); len(f.Arms) > 0 && (sum.Outcome != f.Outcome || sum.Reason != f.Reason) {
 			ps.Add(Contradictory, at, "it is %s, and its arms make it %s", said(f), said(sum))
 		}
 		for _, name := range graphArms {
-			if _, has := f.Arms[name]; slices.Contains(gate.Situations, id) && !has {
+			if _, has := f.Arms[name]; slices.Contains(Situations, id) && !has {
 				ps.Add(GateNotPassed, at+".arms."+name, "it was not judged")
 			}
 		}
@@ -57,7 +56,7 @@ func (s Statement) contradictions() diag.Problems {
 		if len(p.Digests.Outputs[name]) == 0 || !sameOutputs(p.Digests.Outputs[arm.ReferenceEager], p.Digests.Outputs[name]) {
 			ps.Add(Contradictory, "predicate.digests.outputs."+name, "they are not those of %s", arm.ReferenceEager)
 		}
-		if p.Cell.Mode == gate.Train && (len(p.Digests.Steps[name]) == 0 || !slices.Equal(p.Digests.Steps[arm.ReferenceEager], p.Digests.Steps[name])) {
+		if p.Cell.Mode == Train && (len(p.Digests.Steps[name]) == 0 || !slices.Equal(p.Digests.Steps[arm.ReferenceEager], p.Digests.Steps[name])) {
 			ps.Add(Contradictory, "predicate.digests.steps."+name, "they are not those of %s", arm.ReferenceEager)
 		}
 	}
@@ -66,18 +65,18 @@ func (s Statement) contradictions() diag.Problems {
 			ps.Add(Contradictory, "predicate.replays."+name, "nothing was captured and replayed")
 		}
 	}
-	if missing := p.Key.missing(); len(missing) > 0 {
+	if missing := p.Key.Missing(); len(missing) > 0 {
 		ps.Add(Contradictory, "predicate.environment_key", "it lacks %s", strings.Join(missing, ", "))
 	}
 	if !maps.Equal(p.Key, KeyOf(p.Environment, p.Digests.Recording)) {
 		ps.Add(Contradictory, "predicate.environment_key", "it is not the environment's")
 	}
-	for i, want := range []struct{ name, sum string }{{RecordingSubject, p.Digests.Recording}, {EngineSubject, p.Key[engineKey]}} {
+	for i, want := range []struct{ name, sum string }{{RecordingSubject, p.Digests.Recording}, {EngineSubject, p.Key[EngineKey]}} {
 		if len(s.Subject) <= i || s.Subject[i].Name != want.name || s.Subject[i].Digest["blake3"] != want.sum {
 			ps.Add(Contradictory, "subject."+want.name, "it is not what the predicate says")
 		}
 	}
-	if want := subject(GoldensSubject, Goldens(p.Digests)); len(s.Subject) != 3 || s.Subject[2].Name != want.Name || !maps.Equal(s.Subject[2].Digest, want.Digest) {
+	if want := SubjectOf(GoldensSubject, Goldens(p.Digests)); len(s.Subject) != 3 || s.Subject[2].Name != want.Name || !maps.Equal(s.Subject[2].Digest, want.Digest) {
 		ps.Add(Contradictory, "subject.goldens", "it is not the list of the predicate's digests")
 	}
 	if !p.Expires.After(p.Created) {
@@ -89,7 +88,7 @@ func (s Statement) contradictions() diag.Problems {
 var graphArms = []string{arm.ReferenceGraph, arm.NativeGraph}
 
 // said is an outcome with its reason.
-func said(f gate.Finding) string {
+func said(f Finding) string {
 	if f.Reason == "" {
 		return string(f.Outcome)
 	}
@@ -98,16 +97,16 @@ func said(f gate.Finding) string {
 
 // excused reports whether a certificate may do without a gate of an arm: DEV where there is no second device, and SEED of an engine
 // that draws nothing, if PyTorch's graph has shown that the step draws nothing.
-func excused(id gate.ID, name string, f gate.Finding) bool {
+func excused(id GateID, name string, f Finding) bool {
 	of := f.Arms[name]
 	switch {
-	case of.Outcome != gate.Skipped:
+	case of.Outcome != Skipped:
 		return false
-	case id == gate.OtherDevice:
-		return of.Reason == gate.NoSecondDevice
-	case id == gate.SeedObeyed && name == arm.NativeGraph:
+	case id == OtherDevice:
+		return of.Reason == NoSecondDevice
+	case id == SeedObeyed && name == arm.NativeGraph:
 		reference := f.Arms[arm.ReferenceGraph]
-		return of.Reason == gate.NotApplicable && reference.Outcome == gate.Passed && !draws(reference.Figures)
+		return of.Reason == NotApplicable && reference.Outcome == Passed && !draws(reference.Figures)
 	}
 	return false
 }
