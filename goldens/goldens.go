@@ -18,6 +18,11 @@ var ResultSchema []byte
 //go:embed bench/schema.json
 var BenchSchema []byte
 
+// Certificates holds the folder of certificates, under certificates/.
+//
+//go:embed certificates
+var Certificates embed.FS
+
 // CertificateSchema is the JSON schema of what a certificate signs.
 //
 //go:embed certificates/schema.json

@@ -15,7 +15,7 @@ import (
 )
 
 // certificatesVariable names the folder of certificates in the environment.
-const certificatesVariable = "SAMEBITS_CERTIFICATES"
+const certificatesVariable = certificate.Variable
 
 // certificateFolder is where certificates are, if nobody says where.
 func certificateFolder() string {
@@ -78,16 +78,7 @@ func trusted(files []string) (certificate.Trust, error) {
 	if len(files) > 0 {
 		return all, nil
 	}
-	all, err := certificate.BuiltIn()
-	if err != nil {
-		return nil, err
-	}
-	ring, err := certificate.UserKeyring()
-	if err != nil {
-		return all, nil // there is no user's folder, so nobody trusts anything there
-	}
-	own, err := ring.Trust()
-	return append(all, own...), err
+	return certificate.Trusting()
 }
 
 // here looks at this machine. What cannot be found out is left out, and said where a certificate asks for it.

@@ -39,6 +39,7 @@ var (
 	Public        = certificate.Public
 	UserKeyring   = certificate.UserKeyring
 	BuiltIn       = certificate.BuiltIn
+	Trusting      = certificate.Trusting
 	ReadFile      = certificate.ReadFile
 	ReadFolder    = certificate.ReadFolder
 	Goldens       = certificate.Goldens
@@ -54,6 +55,7 @@ const (
 	Lifetime         = certificate.Lifetime
 	Limit            = certificate.Limit
 	FolderVariable   = certificate.FolderVariable
+	Variable         = certificate.Variable
 	RecordingSubject = certificate.RecordingSubject
 	EngineSubject    = certificate.EngineSubject
 	GoldensSubject   = certificate.GoldensSubject
