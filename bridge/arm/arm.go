@@ -63,6 +63,7 @@ type BuildRequest struct {
 	// ConstructOnly asks for the part of the work that leaves the device alone; a Build of the same follows. A plugin that
 	// does not know it builds twice.
 	ConstructOnly bool
+	WeightsFile   string // a path: take its weights; empty: seeded ones
 }
 
 // BuildReply says what was built.
@@ -217,6 +218,19 @@ type MeasureRequest struct {
 
 // MeasureReply has one synchronised time a step.
 type MeasureReply struct{ Milliseconds []float64 }
+
+// ProcessRequest asks for a stage of what lies around steps. Stages and their settings are the plugin's own.
+type ProcessRequest struct {
+	Stage    string
+	Settings []recording.Setting // a key may come several times
+	Bank     Bank                // tensors that the stage reads or writes
+}
+
+// ProcessReply says how far the work came.
+type ProcessReply struct {
+	Tensors []tensor.Spec // that the next stage wants
+	Text    string        // a JSON object
+}
 
 // Stats counts what an arm did since Load.
 type Stats struct {

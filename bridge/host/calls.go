@@ -109,6 +109,13 @@ func (p *Plugin) Stats(ctx context.Context) (Stats, error) {
 	return convert.StatsFrom(reply), err
 }
 
+// Process does a stage of what lies around steps.
+func (p *Plugin) Process(ctx context.Context, request ProcessRequest) (ProcessReply, error) {
+	wire, err := call(ctx, p, "Process", p.config.Deadlines.Process, p.arm.Process, convert.Process(request))
+	reply := convert.ProcessReplyFrom(wire)
+	return reply, p.checked("Process", err, reply.Tensors)
+}
+
 // call makes one call with its deadline and turns what went wrong into our errors.
 func call[Request, Reply any](ctx context.Context, p *Plugin, name string, deadline time.Duration,
 	method func(context.Context, Request, ...grpc.CallOption) (Reply, error), request Request) (Reply, error) {

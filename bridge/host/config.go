@@ -31,6 +31,8 @@ type (
 	MeasureRequest = arm.MeasureRequest
 	MeasureReply   = arm.MeasureReply
 	Stats          = arm.Stats
+	ProcessRequest = arm.ProcessRequest
+	ProcessReply   = arm.ProcessReply
 )
 
 // Config says which plugin to start and how to treat it. Only Command is needed.
@@ -74,6 +76,7 @@ type Deadlines struct {
 	Trace    time.Duration // 20 min
 	Measure  time.Duration // 20 min
 	Stats    time.Duration // 10 s
+	Process  time.Duration // 10 min
 }
 
 func (c Config) withDefaults() Config {
@@ -93,7 +96,7 @@ func (c Config) withDefaults() Config {
 		{&d.Build, 10 * time.Minute}, {&d.Record, 10 * time.Minute}, {&d.Export, 2 * time.Minute},
 		{&d.Load, 10 * time.Minute}, {&d.Prepare, 10 * time.Minute}, {&d.Step, 5 * time.Minute},
 		{&d.Disturb, 2 * time.Minute}, {&d.Situate, 10 * time.Minute}, {&d.Trace, 20 * time.Minute}, {&d.Measure, 20 * time.Minute},
-		{&d.Stats, 10 * time.Second},
+		{&d.Stats, 10 * time.Second}, {&d.Process, 10 * time.Minute},
 	} {
 		if *f.field <= 0 {
 			*f.field = f.normal

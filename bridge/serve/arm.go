@@ -32,6 +32,8 @@ type (
 	MeasureRequest = arm.MeasureRequest
 	MeasureReply   = arm.MeasureReply
 	Stats          = arm.Stats
+	ProcessRequest = arm.ProcessRequest
+	ProcessReply   = arm.ProcessReply
 )
 
 // Errors that choose the gRPC status; wrap them around diag.Problems. Problems alone mean bad input; any other error
@@ -83,6 +85,11 @@ type Recorder interface {
 // Exporter is an Arm that hands out what Build or Record made. The region has exactly the length that was announced.
 type Exporter interface {
 	Export(ctx context.Context, memory *Memory, request ExportRequest) error
+}
+
+// Processor is an Arm that does what lies around steps, in stages of its own.
+type Processor interface {
+	Process(ctx context.Context, memory *Memory, request ProcessRequest) (ProcessReply, error)
 }
 
 // Closer is an Arm that wants to free things at a graceful end. There is no call when the host died.

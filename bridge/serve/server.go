@@ -180,6 +180,22 @@ func (s *server) Measure(ctx context.Context, r *pb.MeasureRequest) (*pb.Measure
 	})
 }
 
+func (s *server) Process(ctx context.Context, r *pb.ProcessRequest) (*pb.ProcessReply, error) {
+	return answer(ctx, s, convert.ProcessReply, func() (ProcessReply, error) {
+		processor, ok := s.arm.(Processor)
+		if !ok {
+			return ProcessReply{}, unimplemented("Process")
+		}
+		request := convert.ProcessFrom(r)
+		var problems diag.Problems
+		s.checkBank(&problems, "bank", request.Bank)
+		if err := problems.Err(); err != nil {
+			return ProcessReply{}, err
+		}
+		return processor.Process(ctx, s.memory, request)
+	})
+}
+
 func (s *server) Stats(ctx context.Context, _ *pb.StatsRequest) (*pb.StatsReply, error) {
 	return answer(ctx, s, convert.Stats, func() (Stats, error) { return s.arm.Stats(ctx) })
 }

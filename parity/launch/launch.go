@@ -207,7 +207,7 @@ func (l *Launcher) config(name, command string) host.Config {
 	if d := l.options.Deadline; d > 0 {
 		c.StartDeadline = d
 		c.Deadlines = host.Deadlines{Ping: d, Describe: d, Attach: d, Build: d, Record: d, Export: d, Load: d, Prepare: d, Step: d,
-			Disturb: d, Trace: d, Measure: d, Stats: d}
+			Disturb: d, Situate: d, Trace: d, Measure: d, Stats: d, Process: d}
 	}
 	return c
 }

@@ -83,6 +83,16 @@ func SituateReplyFrom(r *pb.SituateReply) arm.SituateReply {
 	return arm.SituateReply{Facts: each(r.GetFacts(), settingFrom)}
 }
 
+// ProcessReply converts to the wire.
+func ProcessReply(r arm.ProcessReply) *pb.ProcessReply {
+	return &pb.ProcessReply{Tensors: each(r.Tensors, spec), Text: valid(r.Text)}
+}
+
+// ProcessReplyFrom converts from the wire.
+func ProcessReplyFrom(r *pb.ProcessReply) arm.ProcessReply {
+	return arm.ProcessReply{Tensors: each(r.GetTensors(), specFrom), Text: r.GetText()}
+}
+
 // TraceReply converts to the wire.
 func TraceReply(r arm.TraceReply) *pb.TraceReply {
 	return &pb.TraceReply{

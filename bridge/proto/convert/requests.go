@@ -13,7 +13,7 @@ func Build(r arm.BuildRequest) *pb.BuildRequest {
 	return &pb.BuildRequest{
 		Family: valid(r.Family), Size: valid(r.Size), Task: valid(r.Task), Seed: r.Seed, Precision: valid(r.Precision),
 		Profile: valid(r.Profile), Device: valid(r.Device), Arm: valid(r.Arm), FreshWeights: r.FreshWeights,
-		Imgsz: r.ImgSize, Batch: r.Batch, Mode: valid(r.Mode), ConstructOnly: r.ConstructOnly,
+		Imgsz: r.ImgSize, Batch: r.Batch, Mode: valid(r.Mode), ConstructOnly: r.ConstructOnly, WeightsFile: valid(r.WeightsFile),
 	}
 }
 
@@ -22,7 +22,7 @@ func BuildFrom(r *pb.BuildRequest) arm.BuildRequest {
 	return arm.BuildRequest{
 		Family: r.GetFamily(), Size: r.GetSize(), Task: r.GetTask(), Seed: r.GetSeed(), Precision: r.GetPrecision(),
 		Profile: r.GetProfile(), Device: r.GetDevice(), Arm: r.GetArm(), FreshWeights: r.GetFreshWeights(),
-		ImgSize: r.GetImgsz(), Batch: r.GetBatch(), Mode: r.GetMode(), ConstructOnly: r.GetConstructOnly(),
+		ImgSize: r.GetImgsz(), Batch: r.GetBatch(), Mode: r.GetMode(), ConstructOnly: r.GetConstructOnly(), WeightsFile: r.GetWeightsFile(),
 	}
 }
 
@@ -108,6 +108,16 @@ func TraceFrom(r *pb.TraceRequest) arm.TraceRequest {
 		out.Want = &arm.Wanted{Operation: int(r.GetOperation()), Result: int(r.GetResult()), Region: regionFrom(r.GetRegion())}
 	}
 	return out
+}
+
+// Process converts to the wire.
+func Process(r arm.ProcessRequest) *pb.ProcessRequest {
+	return &pb.ProcessRequest{Stage: valid(r.Stage), Settings: each(r.Settings, setting), Bank: Bank(r.Bank)}
+}
+
+// ProcessFrom converts from the wire.
+func ProcessFrom(r *pb.ProcessRequest) arm.ProcessRequest {
+	return arm.ProcessRequest{Stage: r.GetStage(), Settings: each(r.GetSettings(), settingFrom), Bank: bankFrom(r.GetBank())}
 }
 
 // Measure converts to the wire.

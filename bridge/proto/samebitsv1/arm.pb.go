@@ -360,6 +360,7 @@ type BuildRequest struct {
 	Batch         int64                  `protobuf:"varint,11,opt,name=batch,proto3" json:"batch,omitempty"`                                      // 0: 1
 	Mode          string                 `protobuf:"bytes,12,opt,name=mode,proto3" json:"mode,omitempty"`                                         // predict (also where empty), train
 	ConstructOnly bool                   `protobuf:"varint,13,opt,name=construct_only,json=constructOnly,proto3" json:"construct_only,omitempty"` // make the model on the CPU and leave the device alone, for a Build of the same that follows
+	WeightsFile   string                 `protobuf:"bytes,14,opt,name=weights_file,json=weightsFile,proto3" json:"weights_file,omitempty"`        // a path: take its weights; empty: seeded ones
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -483,6 +484,13 @@ func (x *BuildRequest) GetConstructOnly() bool {
 		return x.ConstructOnly
 	}
 	return false
+}
+
+func (x *BuildRequest) GetWeightsFile() string {
+	if x != nil {
+		return x.WeightsFile
+	}
+	return ""
 }
 
 type BuildReply struct {
@@ -1945,6 +1953,118 @@ func (x *StatsReply) GetAllocatedBytes() uint64 {
 	return 0
 }
 
+type ProcessRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stage         string                 `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
+	Settings      []*Setting             `protobuf:"bytes,2,rep,name=settings,proto3" json:"settings,omitempty"` // a key may come several times
+	Bank          *Bank                  `protobuf:"bytes,3,opt,name=bank,proto3" json:"bank,omitempty"`         // tensors that the stage reads or writes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessRequest) Reset() {
+	*x = ProcessRequest{}
+	mi := &file_samebits_wire_arm_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessRequest) ProtoMessage() {}
+
+func (x *ProcessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samebits_wire_arm_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessRequest.ProtoReflect.Descriptor instead.
+func (*ProcessRequest) Descriptor() ([]byte, []int) {
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ProcessRequest) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *ProcessRequest) GetSettings() []*Setting {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *ProcessRequest) GetBank() *Bank {
+	if x != nil {
+		return x.Bank
+	}
+	return nil
+}
+
+type ProcessReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tensors       []*TensorSpec          `protobuf:"bytes,1,rep,name=tensors,proto3" json:"tensors,omitempty"` // that the next stage wants
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`       // a JSON object
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProcessReply) Reset() {
+	*x = ProcessReply{}
+	mi := &file_samebits_wire_arm_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProcessReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProcessReply) ProtoMessage() {}
+
+func (x *ProcessReply) ProtoReflect() protoreflect.Message {
+	mi := &file_samebits_wire_arm_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProcessReply.ProtoReflect.Descriptor instead.
+func (*ProcessReply) Descriptor() ([]byte, []int) {
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ProcessReply) GetTensors() []*TensorSpec {
+	if x != nil {
+		return x.Tensors
+	}
+	return nil
+}
+
+func (x *ProcessReply) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // Problems travel in the trailing metadata key samebits-problems-bin beside a gRPC status.
 type Problems struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1955,7 +2075,7 @@ type Problems struct {
 
 func (x *Problems) Reset() {
 	*x = Problems{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[30]
+	mi := &file_samebits_wire_arm_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1967,7 +2087,7 @@ func (x *Problems) String() string {
 func (*Problems) ProtoMessage() {}
 
 func (x *Problems) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[30]
+	mi := &file_samebits_wire_arm_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1980,7 +2100,7 @@ func (x *Problems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problems.ProtoReflect.Descriptor instead.
 func (*Problems) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{30}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Problems) GetProblems() []*Problem {
@@ -2002,7 +2122,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[31]
+	mi := &file_samebits_wire_arm_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2014,7 +2134,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[31]
+	mi := &file_samebits_wire_arm_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2027,7 +2147,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{31}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Problem) GetReason() string {
@@ -2078,7 +2198,7 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\venvironment\x18\x06 \x03(\v2\x14.samebits.v1.SettingR\venvironment\"<\n" +
 	"\rAttachRequest\x12+\n" +
 	"\x06region\x18\x01 \x01(\v2\x13.samebits.v1.RegionR\x06region\"\r\n" +
-	"\vAttachReply\"\xd0\x02\n" +
+	"\vAttachReply\"\xf3\x02\n" +
 	"\fBuildRequest\x12\x16\n" +
 	"\x06family\x18\x01 \x01(\tR\x06family\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\tR\x04size\x12\x12\n" +
@@ -2093,7 +2213,8 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	" \x01(\x03R\x05imgsz\x12\x14\n" +
 	"\x05batch\x18\v \x01(\x03R\x05batch\x12\x12\n" +
 	"\x04mode\x18\f \x01(\tR\x04mode\x12%\n" +
-	"\x0econstruct_only\x18\r \x01(\bR\rconstructOnly\"\xdc\x02\n" +
+	"\x0econstruct_only\x18\r \x01(\bR\rconstructOnly\x12!\n" +
+	"\fweights_file\x18\x0e \x01(\tR\vweightsFile\"\xdc\x02\n" +
 	"\n" +
 	"BuildReply\x12/\n" +
 	"\x06inputs\x18\x01 \x03(\v2\x17.samebits.v1.TensorSpecR\x06inputs\x12%\n" +
@@ -2219,14 +2340,21 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\x0fallocated_bytes\x18\x0e \x01(\x04R\x0eallocatedBytes\x1a>\n" +
 	"\x10NodesByKindEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"<\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x7f\n" +
+	"\x0eProcessRequest\x12\x14\n" +
+	"\x05stage\x18\x01 \x01(\tR\x05stage\x120\n" +
+	"\bsettings\x18\x02 \x03(\v2\x14.samebits.v1.SettingR\bsettings\x12%\n" +
+	"\x04bank\x18\x03 \x01(\v2\x11.samebits.v1.BankR\x04bank\"U\n" +
+	"\fProcessReply\x121\n" +
+	"\atensors\x18\x01 \x03(\v2\x17.samebits.v1.TensorSpecR\atensors\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"<\n" +
 	"\bProblems\x120\n" +
 	"\bproblems\x18\x01 \x03(\v2\x14.samebits.v1.ProblemR\bproblems\"g\n" +
 	"\aProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\asummary\x18\x02 \x01(\tR\asummary\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x12\n" +
-	"\x04path\x18\x04 \x01(\tR\x04path2\x88\x06\n" +
+	"\x04path\x18\x04 \x01(\tR\x04path2\xcb\x06\n" +
 	"\x03Arm\x12D\n" +
 	"\bDescribe\x12\x1c.samebits.v1.DescribeRequest\x1a\x1a.samebits.v1.DescribeReply\x12>\n" +
 	"\x06Attach\x12\x1a.samebits.v1.AttachRequest\x1a\x18.samebits.v1.AttachReply\x12;\n" +
@@ -2239,7 +2367,8 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\aSituate\x12\x1b.samebits.v1.SituateRequest\x1a\x19.samebits.v1.SituateReply\x12;\n" +
 	"\x05Trace\x12\x19.samebits.v1.TraceRequest\x1a\x17.samebits.v1.TraceReply\x12A\n" +
 	"\aMeasure\x12\x1b.samebits.v1.MeasureRequest\x1a\x19.samebits.v1.MeasureReply\x12;\n" +
-	"\x05Stats\x12\x19.samebits.v1.StatsRequest\x1a\x17.samebits.v1.StatsReplyB-Z+samebits/bridge/proto/samebitsv1;samebitsv1b\x06proto3"
+	"\x05Stats\x12\x19.samebits.v1.StatsRequest\x1a\x17.samebits.v1.StatsReply\x12A\n" +
+	"\aProcess\x12\x1b.samebits.v1.ProcessRequest\x1a\x19.samebits.v1.ProcessReplyB-Z+samebits/bridge/proto/samebitsv1;samebitsv1b\x06proto3"
 
 var (
 	file_samebits_wire_arm_proto_rawDescOnce sync.Once
@@ -2254,7 +2383,7 @@ func file_samebits_wire_arm_proto_rawDescGZIP() []byte {
 }
 
 var file_samebits_wire_arm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samebits_wire_arm_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_samebits_wire_arm_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_samebits_wire_arm_proto_goTypes = []any{
 	(ExportRequest_What)(0), // 0: samebits.v1.ExportRequest.What
 	(*Region)(nil),          // 1: samebits.v1.Region
@@ -2287,26 +2416,28 @@ var file_samebits_wire_arm_proto_goTypes = []any{
 	(*MeasureReply)(nil),    // 28: samebits.v1.MeasureReply
 	(*StatsRequest)(nil),    // 29: samebits.v1.StatsRequest
 	(*StatsReply)(nil),      // 30: samebits.v1.StatsReply
-	(*Problems)(nil),        // 31: samebits.v1.Problems
-	(*Problem)(nil),         // 32: samebits.v1.Problem
-	nil,                     // 33: samebits.v1.StatsReply.NodesByKindEntry
-	(*Setting)(nil),         // 34: samebits.v1.Setting
-	(DType)(0),              // 35: samebits.v1.DType
+	(*ProcessRequest)(nil),  // 31: samebits.v1.ProcessRequest
+	(*ProcessReply)(nil),    // 32: samebits.v1.ProcessReply
+	(*Problems)(nil),        // 33: samebits.v1.Problems
+	(*Problem)(nil),         // 34: samebits.v1.Problem
+	nil,                     // 35: samebits.v1.StatsReply.NodesByKindEntry
+	(*Setting)(nil),         // 36: samebits.v1.Setting
+	(DType)(0),              // 37: samebits.v1.DType
 }
 var file_samebits_wire_arm_proto_depIdxs = []int32{
-	34, // 0: samebits.v1.DescribeReply.environment:type_name -> samebits.v1.Setting
+	36, // 0: samebits.v1.DescribeReply.environment:type_name -> samebits.v1.Setting
 	1,  // 1: samebits.v1.AttachRequest.region:type_name -> samebits.v1.Region
 	9,  // 2: samebits.v1.BuildReply.inputs:type_name -> samebits.v1.TensorSpec
 	9,  // 3: samebits.v1.BuildReply.outputs:type_name -> samebits.v1.TensorSpec
 	8,  // 4: samebits.v1.BuildReply.others:type_name -> samebits.v1.Other
-	35, // 5: samebits.v1.TensorSpec.dtype:type_name -> samebits.v1.DType
+	37, // 5: samebits.v1.TensorSpec.dtype:type_name -> samebits.v1.DType
 	16, // 6: samebits.v1.RecordRequest.inputs:type_name -> samebits.v1.Bank
 	9,  // 7: samebits.v1.RecordReply.outputs:type_name -> samebits.v1.TensorSpec
 	0,  // 8: samebits.v1.ExportRequest.what:type_name -> samebits.v1.ExportRequest.What
 	1,  // 9: samebits.v1.ExportRequest.region:type_name -> samebits.v1.Region
 	1,  // 10: samebits.v1.LoadRequest.recording:type_name -> samebits.v1.Region
 	1,  // 11: samebits.v1.LoadRequest.weights:type_name -> samebits.v1.Region
-	34, // 12: samebits.v1.LoadRequest.options:type_name -> samebits.v1.Setting
+	36, // 12: samebits.v1.LoadRequest.options:type_name -> samebits.v1.Setting
 	1,  // 13: samebits.v1.LoadRequest.checkpoint:type_name -> samebits.v1.Region
 	9,  // 14: samebits.v1.LoadReply.inputs:type_name -> samebits.v1.TensorSpec
 	9,  // 15: samebits.v1.LoadReply.outputs:type_name -> samebits.v1.TensorSpec
@@ -2315,41 +2446,46 @@ var file_samebits_wire_arm_proto_depIdxs = []int32{
 	1,  // 18: samebits.v1.PlacedTensor.region:type_name -> samebits.v1.Region
 	16, // 19: samebits.v1.PrepareRequest.inputs:type_name -> samebits.v1.Bank
 	16, // 20: samebits.v1.PrepareRequest.outputs:type_name -> samebits.v1.Bank
-	34, // 21: samebits.v1.SituateReply.facts:type_name -> samebits.v1.Setting
+	36, // 21: samebits.v1.SituateReply.facts:type_name -> samebits.v1.Setting
 	1,  // 22: samebits.v1.TraceRequest.region:type_name -> samebits.v1.Region
 	26, // 23: samebits.v1.TraceReply.operations:type_name -> samebits.v1.OperationTrace
 	9,  // 24: samebits.v1.TraceReply.wanted:type_name -> samebits.v1.TensorSpec
-	33, // 25: samebits.v1.StatsReply.nodes_by_kind:type_name -> samebits.v1.StatsReply.NodesByKindEntry
-	32, // 26: samebits.v1.Problems.problems:type_name -> samebits.v1.Problem
-	2,  // 27: samebits.v1.Arm.Describe:input_type -> samebits.v1.DescribeRequest
-	4,  // 28: samebits.v1.Arm.Attach:input_type -> samebits.v1.AttachRequest
-	6,  // 29: samebits.v1.Arm.Build:input_type -> samebits.v1.BuildRequest
-	10, // 30: samebits.v1.Arm.Record:input_type -> samebits.v1.RecordRequest
-	12, // 31: samebits.v1.Arm.Export:input_type -> samebits.v1.ExportRequest
-	14, // 32: samebits.v1.Arm.Load:input_type -> samebits.v1.LoadRequest
-	18, // 33: samebits.v1.Arm.Prepare:input_type -> samebits.v1.PrepareRequest
-	20, // 34: samebits.v1.Arm.Disturb:input_type -> samebits.v1.DisturbRequest
-	22, // 35: samebits.v1.Arm.Situate:input_type -> samebits.v1.SituateRequest
-	24, // 36: samebits.v1.Arm.Trace:input_type -> samebits.v1.TraceRequest
-	27, // 37: samebits.v1.Arm.Measure:input_type -> samebits.v1.MeasureRequest
-	29, // 38: samebits.v1.Arm.Stats:input_type -> samebits.v1.StatsRequest
-	3,  // 39: samebits.v1.Arm.Describe:output_type -> samebits.v1.DescribeReply
-	5,  // 40: samebits.v1.Arm.Attach:output_type -> samebits.v1.AttachReply
-	7,  // 41: samebits.v1.Arm.Build:output_type -> samebits.v1.BuildReply
-	11, // 42: samebits.v1.Arm.Record:output_type -> samebits.v1.RecordReply
-	13, // 43: samebits.v1.Arm.Export:output_type -> samebits.v1.ExportReply
-	15, // 44: samebits.v1.Arm.Load:output_type -> samebits.v1.LoadReply
-	19, // 45: samebits.v1.Arm.Prepare:output_type -> samebits.v1.PrepareReply
-	21, // 46: samebits.v1.Arm.Disturb:output_type -> samebits.v1.DisturbReply
-	23, // 47: samebits.v1.Arm.Situate:output_type -> samebits.v1.SituateReply
-	25, // 48: samebits.v1.Arm.Trace:output_type -> samebits.v1.TraceReply
-	28, // 49: samebits.v1.Arm.Measure:output_type -> samebits.v1.MeasureReply
-	30, // 50: samebits.v1.Arm.Stats:output_type -> samebits.v1.StatsReply
-	39, // [39:51] is the sub-list for method output_type
-	27, // [27:39] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	35, // 25: samebits.v1.StatsReply.nodes_by_kind:type_name -> samebits.v1.StatsReply.NodesByKindEntry
+	36, // 26: samebits.v1.ProcessRequest.settings:type_name -> samebits.v1.Setting
+	16, // 27: samebits.v1.ProcessRequest.bank:type_name -> samebits.v1.Bank
+	9,  // 28: samebits.v1.ProcessReply.tensors:type_name -> samebits.v1.TensorSpec
+	34, // 29: samebits.v1.Problems.problems:type_name -> samebits.v1.Problem
+	2,  // 30: samebits.v1.Arm.Describe:input_type -> samebits.v1.DescribeRequest
+	4,  // 31: samebits.v1.Arm.Attach:input_type -> samebits.v1.AttachRequest
+	6,  // 32: samebits.v1.Arm.Build:input_type -> samebits.v1.BuildRequest
+	10, // 33: samebits.v1.Arm.Record:input_type -> samebits.v1.RecordRequest
+	12, // 34: samebits.v1.Arm.Export:input_type -> samebits.v1.ExportRequest
+	14, // 35: samebits.v1.Arm.Load:input_type -> samebits.v1.LoadRequest
+	18, // 36: samebits.v1.Arm.Prepare:input_type -> samebits.v1.PrepareRequest
+	20, // 37: samebits.v1.Arm.Disturb:input_type -> samebits.v1.DisturbRequest
+	22, // 38: samebits.v1.Arm.Situate:input_type -> samebits.v1.SituateRequest
+	24, // 39: samebits.v1.Arm.Trace:input_type -> samebits.v1.TraceRequest
+	27, // 40: samebits.v1.Arm.Measure:input_type -> samebits.v1.MeasureRequest
+	29, // 41: samebits.v1.Arm.Stats:input_type -> samebits.v1.StatsRequest
+	31, // 42: samebits.v1.Arm.Process:input_type -> samebits.v1.ProcessRequest
+	3,  // 43: samebits.v1.Arm.Describe:output_type -> samebits.v1.DescribeReply
+	5,  // 44: samebits.v1.Arm.Attach:output_type -> samebits.v1.AttachReply
+	7,  // 45: samebits.v1.Arm.Build:output_type -> samebits.v1.BuildReply
+	11, // 46: samebits.v1.Arm.Record:output_type -> samebits.v1.RecordReply
+	13, // 47: samebits.v1.Arm.Export:output_type -> samebits.v1.ExportReply
+	15, // 48: samebits.v1.Arm.Load:output_type -> samebits.v1.LoadReply
+	19, // 49: samebits.v1.Arm.Prepare:output_type -> samebits.v1.PrepareReply
+	21, // 50: samebits.v1.Arm.Disturb:output_type -> samebits.v1.DisturbReply
+	23, // 51: samebits.v1.Arm.Situate:output_type -> samebits.v1.SituateReply
+	25, // 52: samebits.v1.Arm.Trace:output_type -> samebits.v1.TraceReply
+	28, // 53: samebits.v1.Arm.Measure:output_type -> samebits.v1.MeasureReply
+	30, // 54: samebits.v1.Arm.Stats:output_type -> samebits.v1.StatsReply
+	32, // 55: samebits.v1.Arm.Process:output_type -> samebits.v1.ProcessReply
+	43, // [43:56] is the sub-list for method output_type
+	30, // [30:43] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_samebits_wire_arm_proto_init() }
@@ -2364,7 +2500,7 @@ func file_samebits_wire_arm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samebits_wire_arm_proto_rawDesc), len(file_samebits_wire_arm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   33,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,6 +34,7 @@ const (
 	Arm_Trace_FullMethodName    = "/samebits.v1.Arm/Trace"
 	Arm_Measure_FullMethodName  = "/samebits.v1.Arm/Measure"
 	Arm_Stats_FullMethodName    = "/samebits.v1.Arm/Stats"
+	Arm_Process_FullMethodName  = "/samebits.v1.Arm/Process"
 )
 
 // ArmClient is the client API for Arm service.
@@ -63,6 +64,8 @@ type ArmClient interface {
 	// Measure times steps inside the plugin, transfers of inputs and outputs left out.
 	Measure(ctx context.Context, in *MeasureRequest, opts ...grpc.CallOption) (*MeasureReply, error)
 	Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsReply, error)
+	// Process does what lies around steps, in stages that a plugin names: the reference's predict pictures.
+	Process(ctx context.Context, in *ProcessRequest, opts ...grpc.CallOption) (*ProcessReply, error)
 }
 
 type armClient struct {
@@ -193,6 +196,16 @@ func (c *armClient) Stats(ctx context.Context, in *StatsRequest, opts ...grpc.Ca
 	return out, nil
 }
 
+func (c *armClient) Process(ctx context.Context, in *ProcessRequest, opts ...grpc.CallOption) (*ProcessReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ProcessReply)
+	err := c.cc.Invoke(ctx, Arm_Process_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ArmServer is the server API for Arm service.
 // All implementations must embed UnimplementedArmServer
 // for forward compatibility.
@@ -220,6 +233,8 @@ type ArmServer interface {
 	// Measure times steps inside the plugin, transfers of inputs and outputs left out.
 	Measure(context.Context, *MeasureRequest) (*MeasureReply, error)
 	Stats(context.Context, *StatsRequest) (*StatsReply, error)
+	// Process does what lies around steps, in stages that a plugin names: the reference's predict pictures.
+	Process(context.Context, *ProcessRequest) (*ProcessReply, error)
 	mustEmbedUnimplementedArmServer()
 }
 
@@ -265,6 +280,9 @@ func (UnimplementedArmServer) Measure(context.Context, *MeasureRequest) (*Measur
 }
 func (UnimplementedArmServer) Stats(context.Context, *StatsRequest) (*StatsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Stats not implemented")
+}
+func (UnimplementedArmServer) Process(context.Context, *ProcessRequest) (*ProcessReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Process not implemented")
 }
 func (UnimplementedArmServer) mustEmbedUnimplementedArmServer() {}
 func (UnimplementedArmServer) testEmbeddedByValue()             {}
@@ -503,6 +521,24 @@ func _Arm_Stats_Handler(srv interface{}, ctx context.Context, dec func(interface
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Arm_Process_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ProcessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ArmServer).Process(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Arm_Process_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ArmServer).Process(ctx, req.(*ProcessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Arm_ServiceDesc is the grpc.ServiceDesc for Arm service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -557,6 +593,10 @@ var Arm_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Stats",
 			Handler:    _Arm_Stats_Handler,
+		},
+		{
+			MethodName: "Process",
+			Handler:    _Arm_Process_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -72,6 +72,10 @@ class Arm:
         """Count what was done since `load`."""
         raise _unimplemented("Stats")
 
+    def process(self, request: wire.ProcessRequest, memory: Memory) -> wire.ProcessReply:
+        """Do a stage of what lies around steps. Stages and their settings are your own."""
+        raise _unimplemented("Process")
+
     def close(self) -> None:
         """Free things at a graceful end. Not called when the host died."""
 

@@ -51,7 +51,7 @@ class AttachReply(_message.Message):
     def __init__(self) -> None: ...
 
 class BuildRequest(_message.Message):
-    __slots__ = ("family", "size", "task", "seed", "precision", "profile", "device", "arm", "fresh_weights", "imgsz", "batch", "mode", "construct_only")
+    __slots__ = ("family", "size", "task", "seed", "precision", "profile", "device", "arm", "fresh_weights", "imgsz", "batch", "mode", "construct_only", "weights_file")
     FAMILY_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
     TASK_FIELD_NUMBER: _ClassVar[int]
@@ -65,6 +65,7 @@ class BuildRequest(_message.Message):
     BATCH_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
     CONSTRUCT_ONLY_FIELD_NUMBER: _ClassVar[int]
+    WEIGHTS_FILE_FIELD_NUMBER: _ClassVar[int]
     family: str
     size: str
     task: str
@@ -78,7 +79,8 @@ class BuildRequest(_message.Message):
     batch: int
     mode: str
     construct_only: bool
-    def __init__(self, family: _Optional[str] = ..., size: _Optional[str] = ..., task: _Optional[str] = ..., seed: _Optional[int] = ..., precision: _Optional[str] = ..., profile: _Optional[str] = ..., device: _Optional[str] = ..., arm: _Optional[str] = ..., fresh_weights: _Optional[bool] = ..., imgsz: _Optional[int] = ..., batch: _Optional[int] = ..., mode: _Optional[str] = ..., construct_only: _Optional[bool] = ...) -> None: ...
+    weights_file: str
+    def __init__(self, family: _Optional[str] = ..., size: _Optional[str] = ..., task: _Optional[str] = ..., seed: _Optional[int] = ..., precision: _Optional[str] = ..., profile: _Optional[str] = ..., device: _Optional[str] = ..., arm: _Optional[str] = ..., fresh_weights: _Optional[bool] = ..., imgsz: _Optional[int] = ..., batch: _Optional[int] = ..., mode: _Optional[str] = ..., construct_only: _Optional[bool] = ..., weights_file: _Optional[str] = ...) -> None: ...
 
 class BuildReply(_message.Message):
     __slots__ = ("inputs", "weights_length", "task", "size", "imgsz", "outputs", "checkpoint_length", "segment", "rest", "others")
@@ -340,6 +342,24 @@ class StatsReply(_message.Message):
     latched: bool
     allocated_bytes: int
     def __init__(self, captures: _Optional[int] = ..., replays: _Optional[int] = ..., eager_steps: _Optional[int] = ..., fallbacks: _Optional[int] = ..., launches: _Optional[int] = ..., peak_bytes: _Optional[int] = ..., fallback_reason: _Optional[str] = ..., synchronisations: _Optional[int] = ..., reserved_bytes: _Optional[int] = ..., nodes_by_kind: _Optional[_Mapping[str, int]] = ..., generator: _Optional[str] = ..., invalidations: _Optional[int] = ..., latched: _Optional[bool] = ..., allocated_bytes: _Optional[int] = ...) -> None: ...
+
+class ProcessRequest(_message.Message):
+    __slots__ = ("stage", "settings", "bank")
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    BANK_FIELD_NUMBER: _ClassVar[int]
+    stage: str
+    settings: _containers.RepeatedCompositeFieldContainer[_recording_pb2.Setting]
+    bank: Bank
+    def __init__(self, stage: _Optional[str] = ..., settings: _Optional[_Iterable[_Union[_recording_pb2.Setting, _Mapping]]] = ..., bank: _Optional[_Union[Bank, _Mapping]] = ...) -> None: ...
+
+class ProcessReply(_message.Message):
+    __slots__ = ("tensors", "text")
+    TENSORS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    tensors: _containers.RepeatedCompositeFieldContainer[TensorSpec]
+    text: str
+    def __init__(self, tensors: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., text: _Optional[str] = ...) -> None: ...
 
 class Problems(_message.Message):
     __slots__ = ("problems",)

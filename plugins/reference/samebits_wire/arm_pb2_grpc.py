@@ -94,6 +94,11 @@ class ArmStub:
                 request_serializer=samebits__wire_dot_arm__pb2.StatsRequest.SerializeToString,
                 response_deserializer=samebits__wire_dot_arm__pb2.StatsReply.FromString,
                 _registered_method=True)
+        self.Process = channel.unary_unary(
+                '/samebits.v1.Arm/Process',
+                request_serializer=samebits__wire_dot_arm__pb2.ProcessRequest.SerializeToString,
+                response_deserializer=samebits__wire_dot_arm__pb2.ProcessReply.FromString,
+                _registered_method=True)
 
 
 class ArmServicer:
@@ -182,6 +187,13 @@ class ArmServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Process(self, request, context):
+        """Process does what lies around steps, in stages that a plugin names: the reference's predict pictures.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ArmServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -244,6 +256,11 @@ def add_ArmServicer_to_server(servicer, server):
                     servicer.Stats,
                     request_deserializer=samebits__wire_dot_arm__pb2.StatsRequest.FromString,
                     response_serializer=samebits__wire_dot_arm__pb2.StatsReply.SerializeToString,
+            ),
+            'Process': grpc.unary_unary_rpc_method_handler(
+                    servicer.Process,
+                    request_deserializer=samebits__wire_dot_arm__pb2.ProcessRequest.FromString,
+                    response_serializer=samebits__wire_dot_arm__pb2.ProcessReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -570,6 +587,33 @@ class Arm:
             '/samebits.v1.Arm/Stats',
             samebits__wire_dot_arm__pb2.StatsRequest.SerializeToString,
             samebits__wire_dot_arm__pb2.StatsReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Process(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/samebits.v1.Arm/Process',
+            samebits__wire_dot_arm__pb2.ProcessRequest.SerializeToString,
+            samebits__wire_dot_arm__pb2.ProcessReply.FromString,
             options,
             channel_credentials,
             insecure,

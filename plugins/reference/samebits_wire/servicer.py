@@ -106,6 +106,13 @@ class Servicer(arm_pb2_grpc.ArmServicer):
     def Stats(self, request: wire.StatsRequest, context: grpc.ServicerContext) -> wire.StatsReply:
         return self._answer(context, lambda: self._loop.arm.stats())
 
+    def Process(self, request: wire.ProcessRequest, context: grpc.ServicerContext) -> wire.ProcessReply:
+        def process() -> wire.ProcessReply:
+            self._check({"bank": request.bank})
+            return self._loop.arm.process(request, self._memory)
+
+        return self._answer(context, process)
+
     def _answer(self, context: grpc.ServicerContext, work: Callable[[], Any]) -> Any:
         future = self._loop.do(work)
         context.add_callback(future.cancel)  # the caller is gone: do not begin
