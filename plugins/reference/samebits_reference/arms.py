@@ -88,6 +88,7 @@ class ReferenceArm(Arm):
             imgsz=request.imgsz,
             batch=request.batch or 1,
             fresh_weights=request.fresh_weights,
+            weights_file=request.weights_file,
         )
         if request.construct_only:
             made = self._constructed = families.construct(order)
@@ -95,6 +96,8 @@ class ReferenceArm(Arm):
         built = families.build(order, constructed)
         chosen.verify()
         session = mode(request.arm, chosen, built)
+        if built.given is not None:
+            built.load(built.given, session.required)
         session.weights_file = weights.encode(built.weights())
         self._session = session
         return wire.BuildReply(
@@ -285,6 +288,11 @@ class ReferenceArm(Arm):
             if iteration >= request.warmup:
                 milliseconds.append((time.perf_counter_ns() - began) / 1e6)
         return wire.MeasureReply(milliseconds=milliseconds)
+
+    @serving
+    def process(self, request: wire.ProcessRequest, memory: Memory) -> wire.ProcessReply:
+        """Do a stage of what lies around steps."""
+        return self._built().process(request, memory)
 
     def stats(self) -> wire.StatsReply:
         """Count what was done since Load."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from samebits_reference import builders, cells, own_paths, season, weights
+from samebits_reference import builders, cells, checkpoints, own_paths, season, weights
 from samebits_reference.cells import Cell
 from samebits_reference.seams import SEAMS, Made
 from samebits_wire.problems import Problem, ProblemError
@@ -32,6 +32,7 @@ class Order:
     imgsz: int = 0  # 0: the family's own
     batch: int = 1
     fresh_weights: bool = False
+    weights_file: str = ""  # empty: seeded
 
 
 @dataclasses.dataclass
@@ -46,6 +47,7 @@ class Built:
     forward: Callable[[torch.Tensor], Any]  # a cell's step: all of the family's forward, or its segment
     dtypes: Mapping[str, torch.dtype]  # of the weights as they are handed around, also where the module runs in double
     family: Any = None  # what LibreYOLO made
+    given: Mapping[str, torch.Tensor] | None = None  # weights to load once it is known which are read
 
     @property
     def double(self) -> bool:
@@ -110,6 +112,7 @@ class Constructed:
     order: Order  # with nothing left open
     family: Any  # what LibreYOLO made
     seasoning: str
+    given: Mapping[str, torch.Tensor] | None = None  # weights that a first run must show to be all it reads
 
 
 def build(order: Order, constructed: Constructed | None = None) -> Built:
@@ -134,7 +137,7 @@ def build(order: Order, constructed: Constructed | None = None) -> Built:
             setattr(family, name, kept.to(device))
     seam = SEAMS.get(constructed.cell.family)
     forward = functools.partial(seam.segment, family) if seam else family._forward
-    return Built(constructed.cell, order, device, module, constructed.seasoning, forward, dtypes, family)
+    return Built(constructed.cell, order, device, module, constructed.seasoning, forward, dtypes, family, constructed.given)
 
 
 def construct(asked: Order) -> Constructed:
@@ -143,7 +146,8 @@ def construct(asked: Order) -> Constructed:
     device = named_device(asked.device)
     model_class = builders.load_class(cell)
     sizes = builders.sizes(model_class, cell)
-    size = asked.size or cell.size
+    checkpoint = checkpoints.read(asked.weights_file, cell) if asked.weights_file else None
+    size = asked.size or (checkpoint.size if checkpoint else "") or cell.size
     problems = []
     if size not in sizes:
         detail = f"its sizes: {', '.join(sizes)}"
@@ -157,10 +161,25 @@ def construct(asked: Order) -> Constructed:
         raise ProblemError(problems)
 
     order = dataclasses.replace(asked, size=size, task=cell.task, imgsz=imgsz, device=str(device))
+    if checkpoint is not None:
+        family, given = _from_file(model_class, cell, order, checkpoint)
+        family.model.eval()
+        return Constructed(asked, cell, order, family, checkpoint.words(), given)
     family = builders.construct(model_class, cell, size, order.batch, order.seed)
     module: torch.nn.Module = family.model.eval()
     seasoning = season.FRESH if order.fresh_weights else season.season(module, cell.package, order.seed)
     return Constructed(asked, cell, order, family, seasoning)
+
+
+def _from_file(
+    model_class: Any, cell: Cell, order: Order, checkpoint: checkpoints.Checkpoint
+) -> tuple[Any, Mapping[str, torch.Tensor] | None]:
+    # Text embeddings are made of weights while an own-state family is constructed.
+    if checkpoint.plain and cell.construct != "own-state":
+        family = builders.construct(model_class, cell, order.size, order.batch, order.seed)
+        if checkpoint.fits(family.model):
+            return family, checkpoint.content
+    return checkpoints.construct(model_class, cell, order.size, checkpoint), None
 
 
 def flatten(output: Any, name: str = "") -> Iterator[tuple[str, torch.Tensor]]:

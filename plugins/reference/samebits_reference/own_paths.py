@@ -154,7 +154,7 @@ def ocr_pipeline(wrapper: Any, images: torch.Tensor, found: torch.Tensor | None)
 
     probabilities = wrapper.model.det(images) if found is None else found
     stage = types.SimpleNamespace(
-        charset=wrapper.charset or ["", *map(chr, range(0x4E00, 0x4E00 + _ALPHABET - 2)), " "],
+        charset=wrapper.charset or alphabet(),
         pipeline_config=wrapper.pipeline_config,
         device=images.device,
         model=types.SimpleNamespace(rec=_first_batches(wrapper.model.rec)),
@@ -176,6 +176,11 @@ def ocr_pipeline(wrapper: Any, images: torch.Tensor, found: torch.Tensor | None)
         letters = [ord(letter) for letter in read.texts[place]][:32]
         texts[place, : len(letters)] = torch.tensor(letters, dtype=torch.int64)
     return {"quads": quads, "scores": scores, "texts": texts}
+
+
+def alphabet() -> list[str]:
+    """Give letters for a recogniser whose weights came with none."""
+    return ["", *map(chr, range(0x4E00, 0x4E00 + _ALPHABET - 2)), " "]
 
 
 def _first_batches(recogniser: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -14,7 +14,9 @@ from samebits_reference.banks import Spec
 from samebits_reference.beside import Traces, check_capture
 from samebits_reference.families import Built, flatten
 from samebits_reference.holding import Holding
+from samebits_reference.nest import Frame
 from samebits_reference.observe import Observer
+from samebits_reference.predicting import Predictions
 from samebits_reference.profile import Profile
 from samebits_reference.reachable import Picture
 from samebits_reference.session import FamilySession, first_run
@@ -27,6 +29,9 @@ from samebits_wire.problems import Problem, ProblemError
 Signature = tuple[tuple[tuple[int, ...], ...], tuple[tuple[str, str], ...]]
 
 
+_KEPT = 16  # situations that pictures of many sizes leave behind
+
+
 @dataclasses.dataclass
 class Situation:
     """Static inputs of one signature, and the graph of the step on them if one was captured."""
@@ -37,6 +42,7 @@ class Situation:
     due: bool = False  # a graph is wanted
     graph: graphs.Graph | None = None
     holding: Holding | None = None  # what the graph holds
+    frame: Frame | None = None  # of the outputs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +67,7 @@ class PredictSession(FamilySession):
         super().__init__(arm, chosen, built)
         self.inputs = self.specs()
         self._situations: dict[Signature, Situation] = {}
+        self._predictions: Predictions | None = None
         self.graphs = False  # steps are replays
         self.fault: Callable[[], None] | None = None  # interrupts the next capture
         self._traces = Traces()
@@ -87,7 +94,7 @@ class PredictSession(FamilySession):
 
     def record(self, memory: Memory, bank: wire.Bank, named: recorder.Named) -> recorder.Taken:
         """Record one eager step of what was built."""
-        self._give(self._place(memory, bank, "inputs", others=False))
+        self._give(self._place(memory, bank, "inputs"))
         images, before = self._at.statics[0], self._picture()
         taken = recorder.record(self.built, images, named)
         if not self._traces.began:
@@ -104,9 +111,7 @@ class PredictSession(FamilySession):
     def prepare(self, memory: Memory, request: wire.PrepareRequest) -> None:
         """Resolve the banks, and capture a graph for each signature among them."""
         self.release()
-        self._input_banks = [
-            self._place(memory, bank, f"inputs[{index}]", others=True) for index, bank in enumerate(request.inputs)
-        ]
+        self._input_banks = [self._place(memory, bank, f"inputs[{index}]") for index, bank in enumerate(request.inputs)]
         named = [self._find(bank) for bank in self._input_banks]
         self._output_banks = [
             self._place_outputs(memory, bank, f"outputs[{index}]") for index, bank in enumerate(request.outputs)
@@ -118,6 +123,7 @@ class PredictSession(FamilySession):
                 situation.due = True
                 if situation.graph is None:
                     self.capture(situation)
+        self._forget(named)
 
     def give(self, input_bank: int) -> None:
         """Copy the images to the device, and see to the graph."""
@@ -252,10 +258,32 @@ class PredictSession(FamilySession):
         """Do what may happen between steps."""
         return situations.situate(self, situation, seed)
 
+    # Pictures.
+
+    def process(self, request: wire.ProcessRequest, memory: Memory) -> wire.ProcessReply:
+        """Predict pictures, stage by stage."""
+        if self._predictions is None:
+            self._predictions = Predictions(self)
+        return self._predictions.process(request, memory)
+
+    def situation(self, memory: Memory, bank: wire.Bank, path: str) -> tuple[InputBank, Situation]:
+        """Find the inputs of a bank, and what is known of steps on such."""
+        placed = self._place(memory, bank, path)
+        found = self._find(placed)
+        self._forget([found, *list(self._situations.values())[-_KEPT:]])
+        return placed, found
+
     # What a step runs on.
 
     def _picture(self) -> Picture:
         return Picture(module=self.built.module, family=self.built.family)
+
+    def _forget(self, kept: list[Situation]) -> None:
+        """Drop all situations but some and the first, which is what was built."""
+        first = next(iter(self._situations))
+        for signature, situation in list(self._situations.items()):
+            if signature != first and not any(situation is one for one in (*kept, self._at)):
+                del self._situations[signature]
 
     def _statics(self, specs: list[Spec]) -> list[torch.Tensor]:
         return [torch.zeros(spec.sizes, dtype=spec.dtype, device=self.built.device) for spec in specs]
@@ -270,7 +298,8 @@ class PredictSession(FamilySession):
             with watcher:
                 return self.step(situation.statics)
 
-        situation.outputs = [Spec.of(name, tensor) for name, tensor in flatten(first_run(self.built, twice))]
+        given = first_run(self.built, twice)
+        situation.outputs, situation.frame = [Spec.of(name, tensor) for name, tensor in flatten(given)], Frame(given)
         self._situations[bank.signature] = situation
         return situation
 
@@ -292,12 +321,12 @@ class PredictSession(FamilySession):
 
     # Banks.
 
-    def _place(self, memory: Memory, bank: wire.Bank, path: str, *, others: bool) -> InputBank:
+    def _place(self, memory: Memory, bank: wire.Bank, path: str) -> InputBank:
         """Find the inputs of a bank. Its images may have another size, and keys may lie beside them."""
         specs = list(self.inputs)
         given = {placed.spec.name: tuple(placed.spec.sizes) for placed in bank.tensors}
         sizes = given.get("images", ())
-        if others and len(specs) == 1 and sizes != specs[0].sizes and self._takes(sizes, path):
+        if len(specs) == 1 and sizes != specs[0].sizes and self._takes(sizes, path):
             specs[0] = dataclasses.replace(specs[0], sizes=sizes)
         keys = [Spec(name, key.dtype, given[name]) for name, key in self.built.keys.items() if name in given]
         placed = banks.place(memory, bank, [*specs, *keys], path)
@@ -310,11 +339,13 @@ class PredictSession(FamilySession):
 
     def _takes(self, sizes: tuple[int, ...], path: str) -> bool:
         """Say whether these are the sizes of images at all, and refuse those that this family does not take."""
-        if len(sizes) != 4 or sizes[1] != 3 or sizes[2] != sizes[3]:
+        if len(sizes) != 4 or sizes[1] != 3:
             return False
-        problems = cells.check_shape(self.built.cell, sizes[2], sizes[0])
+        problems = {
+            str(problem): problem for side in sizes[2:] for problem in cells.check_shape(self.built.cell, side, sizes[0])
+        }
         if problems:
-            raise ProblemError([dataclasses.replace(problem, path=f"{path}/images") for problem in problems])
+            raise ProblemError([dataclasses.replace(problem, path=f"{path}/images") for problem in problems.values()])
         return True
 
     def _place_outputs(self, memory: Memory, bank: wire.Bank, path: str) -> tuple[list[Spec], list[torch.Tensor]]:

@@ -18,7 +18,7 @@ from samebits_wire import arm_pb2 as wire
 from samebits_wire.arm import unknown_situation
 from samebits_wire.digest import digest_tensor
 from samebits_wire.memory import Memory
-from samebits_wire.problems import Problem, ProblemError
+from samebits_wire.problems import Kind, Problem, ProblemError
 
 _Result = TypeVar("_Result")
 
@@ -117,6 +117,10 @@ class FamilySession(Session):
     @abc.abstractmethod
     def load(self, weights: bytes, checkpoint: bytes) -> None:
         """Start from weights, or from a checkpoint, or from weights and then a checkpoint."""
+
+    def process(self, request: wire.ProcessRequest, memory: Memory) -> wire.ProcessReply:
+        """Do a stage of what lies around steps."""
+        raise ProblemError(Problem("UNIMPLEMENTED", f"{self.arm} has no Process", "stage"), Kind.UNIMPLEMENTED)
 
     def checkpoint(self) -> bytes:
         """Give the state of a run as a file."""

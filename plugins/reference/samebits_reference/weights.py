@@ -28,6 +28,11 @@ def state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     return named
 
 
+def is_constant(name: str) -> bool:
+    """Say whether a recording named a tensor so that belongs to no module."""
+    return _CONSTANT.fullmatch(name) is not None
+
+
 def whole_storage(tensor: torch.Tensor) -> torch.Tensor:
     """Give the whole storage that a tensor lies on, without a copy: in its shape if it is all of it, else flat."""
     block = tensor.untyped_storage()
@@ -68,7 +73,7 @@ def install(
     for name, tensor in sorted(given.items()):
         path = f"weights/{name}"
         if name not in wanted:
-            if not _CONSTANT.fullmatch(name):
+            if not is_constant(name):
                 problems.append(Problem("UNEXPECTED_WEIGHT", "the model has no such tensor", path))
             continue
         if tensor.dtype != dtypes[name]:

@@ -1,0 +1,224 @@
+"""What is predicted with the step elsewhere is what LibreYOLO's own predict gives."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import HostMemory
+from PIL import Image
+from predicting import Host, picture
+
+from samebits_reference import answers, families
+from samebits_reference.families import Order
+from samebits_wire import arm_pb2 as wire
+from samebits_wire.problems import ProblemError
+
+slow = pytest.mark.slow
+CELLS = [
+    (Order("fomo", imgsz=96), {"conf": 0.01}),
+    (Order("resnet", imgsz=64), {}),
+    (Order("yolo9", imgsz=64), {"conf": 0.001, "max_det": 20}),
+    (Order("rtmdet", task="segment", imgsz=64), {"conf": 0.001, "max_det": 7}),
+    (Order("pidnet", imgsz=64), {}),
+    (Order("zipdepth", imgsz=64), {}),
+    (Order("nafnet", imgsz=64), {}),
+    (Order("birefnet", imgsz=64), {}),
+    pytest.param(Order("birefnet@whole", imgsz=64), {}, marks=slow),
+    pytest.param(Order("yolonas", task="pose", imgsz=64), {"conf": 0.01, "max_det": 5}, marks=slow),
+    pytest.param(Order("swinir", imgsz=64), {}, marks=slow),
+    pytest.param(Order("depth_anything3", imgsz=56), {}, marks=slow),
+    pytest.param(Order("eomt"), {}, marks=slow),
+    pytest.param(Order("clip"), {}, marks=slow),
+    pytest.param(Order("ppocr", imgsz=64), {}, marks=slow),
+]
+
+
+def own(order: Order, sources: list[pathlib.Path], folder: pathlib.Path, **options: Any) -> list[dict[str, Any]]:
+    """What LibreYOLO gives of them, in the same words."""
+    family = families.build(order).family
+    if order.family == "ppocr":
+        family.charset = [chr(0x4E00 + n) for n in range(18385)]
+    if order.imgsz:
+        options["imgsz"] = order.imgsz
+    form = answers.Form("rle", folder)
+    results = family.predict(sources, **options)
+    return [answers.answer(result, form, source, source.name) for result, source in zip(results, sources, strict=True)]
+
+
+@pytest.mark.parametrize(("order", "options"), CELLS, ids=lambda value: value.family if isinstance(value, Order) else "")
+def test_it_is_what_libreyolo_gives(order: Order, options: dict[str, Any], host: HostMemory, tmp_path: pathlib.Path) -> None:
+    sources = [picture(tmp_path / "a.png", 80, 56), picture(tmp_path / "b.png", 40, 72, seed=1)]
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    ours.mkdir()
+    theirs.mkdir()
+    at = Host(host, family=order.family, task=order.task, imgsz=order.imgsz)
+    settings = options | ({"imgsz": order.imgsz} if order.imgsz else {})
+    # Both under way at once, and ended in the other order: nothing of one is in the other.
+    begun = [at.begin(str(n), [source], output=ours, masks="rle", **settings) for n, source in enumerate(sources)]
+    given = [at.go_on(str(n), begun[n])["results"] for n in (1, 0)][::-1]
+    assert [[row["source"] for row in rows] for rows in given] == [[0], [0]]
+    expected = own(order, sources, theirs, **options)
+    said = [rows[0]["answer"] for rows in given]
+    assert said[0] != said[1]
+    assert json.loads(json.dumps(said).replace(str(ours), str(theirs))) == expected
+    files = sorted(path.name for path in ours.iterdir())
+    assert files == sorted(path.name for path in theirs.iterdir())
+    assert all((ours / name).read_bytes() == (theirs / name).read_bytes() for name in files)
+
+
+def test_a_batch_is_predicted_together(host: HostMemory, tmp_path: pathlib.Path) -> None:
+    sources = [picture(tmp_path / f"{n}.png", 60 + n, 50, seed=n) for n in range(3)]
+    at = Host(host, family="resnet", imgsz=64, batch=2)
+    both = at.predict(*sources[:2], batch=2, imgsz=64)
+    rest = at.predict(sources[2], batch=2, imgsz=64)
+    assert at.shapes == [(2, 3, 64, 64), (1, 3, 64, 64)]
+    theirs = own(Order("resnet", imgsz=64), sources, tmp_path, batch=2)
+    assert [row["answer"] for row in both["results"] + rest["results"]] == theirs
+
+
+def test_what_is_no_picture_is_named_and_the_others_go_on(host: HostMemory, tmp_path: pathlib.Path) -> None:
+    good = picture(tmp_path / "good.png", 60, 50)
+    torn = tmp_path / "torn.png"
+    torn.write_bytes(good.read_bytes()[:2000])
+    text = tmp_path / "text.png"
+    text.write_text("no picture")
+    at = Host(host, family="resnet", imgsz=64)
+    reply = at.begin("1", [text, good, tmp_path / "missing.png", torn], batch=4, imgsz=64)
+    failed = json.loads(reply.text)["failed"]
+    assert [(each["source"], each["problem"]["reason"]) for each in failed] == [(n, "UNREADABLE_IMAGE") for n in (0, 2, 3)]
+    rows = at.go_on("1", reply)["results"]
+    assert [(row["source"], row["width"], row["height"]) for row in rows] == [(1, 60, 50)]
+    assert json.loads(at.begin("2", [text]).text).keys() == {"failed"}
+    assert at.predict(good, imgsz=64)["results"][0]["answer"]["top5"]
+
+
+def test_stages_out_of_order_are_refused(host: HostMemory, tmp_path: pathlib.Path) -> None:
+    at = Host(host, family="resnet", imgsz=64)
+    source = picture(tmp_path / "a.png", 60, 50)
+    reply = at.begin("1", [source], imgsz=64)
+    for stage, bank, settings, reason in (
+        ("begin", None, {"number": "1", "source": [str(source)], "name": ["a"]}, "BAD_SETTING"),
+        ("finish", None, {"number": "1"}, "WRONG_ORDER"),
+        ("finish", None, {"number": "2"}, "NO_SUCH_PREDICTION"),
+        ("give", host.bank([wire.TensorSpec(name="images", dtype=reply.tensors[0].dtype, sizes=[1, 3, 32, 32])]),
+         {"number": "1"}, "WRONG_SHAPE"),
+        ("develop", None, {}, "UNKNOWN_STAGE"),
+        ("begin", None, {"number": "3", "source": [str(source)], "name": ["a"], "conf": "high"}, "BAD_SETTING"),
+    ):  # fmt: skip
+        with pytest.raises(ProblemError) as refusal:
+            at.process(stage, bank, **settings)
+        assert refusal.value.problems[0].reason == reason
+    at.process("drop", number="1")
+    at.process("drop", number="1")
+    assert at.predict(source, imgsz=64)["results"]
+
+
+@pytest.mark.parametrize("family", ["sam", "l2cs"])
+def test_what_predicts_otherwise_is_refused(family: str, host: HostMemory, tmp_path: pathlib.Path) -> None:
+    at = Host(host, family=family, size="tiny" if family == "sam" else "", imgsz=0 if family == "sam" else 64)
+    with pytest.raises(ProblemError, match="NOT_PREDICTABLE"):
+        at.begin("1", [picture(tmp_path / "a.png", 60, 50)])
+
+
+# Weights.
+
+
+def build(host: HostMemory, file: pathlib.Path, **order: Any) -> Host:
+    return Host(host, weights_file=str(file), family="resnet", imgsz=64, **order)
+
+
+def test_weights_come_from_a_checkpoint(host: HostMemory, tmp_path: pathlib.Path) -> None:
+    from libreyolo.models.resnet.model import LibreResNet
+
+    torch.manual_seed(7)
+    family = LibreResNet(model_path=None, size="18", nb_classes=3, device="cpu")
+    family.names = {0: "cat", 1: "dog", 2: "cow"}
+    family.model.eval()
+    file = tmp_path / "LibreResNet18-cls.pt"
+    family.save(str(file))
+    source = picture(tmp_path / "a.png", 60, 50)
+    (row,) = build(host, file).predict(source, imgsz=64)["results"]
+    (theirs,) = family.predict([source], imgsz=64)
+    assert row["answer"] == answers.answer(theirs, answers.Form(), source, "a.png")
+    assert {each["name"] for each in row["answer"]["top5"]} == {"cat", "dog", "cow"}
+    with pytest.raises(ProblemError, match=r"OTHER_WEIGHTS.*model_family 'resnet'"):
+        Host(host, weights_file=str(file), family="fomo", imgsz=64)
+    with pytest.raises(ProblemError, match="WRONG_WEIGHTS"):
+        build(host, file, size="34")
+
+
+def test_weights_come_from_safetensors(host: HostMemory, tmp_path: pathlib.Path) -> None:
+    from samebits_reference import weights
+
+    of = families.build(Order("resnet", imgsz=64, seed=5))
+    source = picture(tmp_path / "a.png", 60, 50)
+    (theirs,) = of.family.predict([source], imgsz=64)
+    file = tmp_path / "weights.safetensors"
+    for tensors in (of.weights() | {"constant.0": torch.zeros(2)}, of.module.state_dict()):
+        file.write_bytes(weights.encode(tensors))
+        (row,) = build(host, file).predict(source, imgsz=64)["results"]
+        assert row["answer"] == answers.answer(theirs, answers.Form(), source, "a.png")
+    lacking = of.weights()
+    del lacking["layer1.0.conv1.weight"]
+    file.write_bytes(weights.encode(lacking))
+    with pytest.raises(ProblemError, match="MISSING_WEIGHT") as refusal:
+        build(host, file)
+    assert refusal.value.problems[0].path == "weights/layer1.0.conv1.weight"
+    other = of.weights() | {"layer1.0.conv1.weight": torch.zeros(3, 3)}
+    file.write_bytes(weights.encode(other))
+    with pytest.raises(ProblemError, match="WRONG_WEIGHTS"):
+        build(host, file)
+
+
+def test_what_holds_no_weights_is_refused(host: HostMemory, tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "weights.pt"
+    with pytest.raises(ProblemError, match=r"BAD_WEIGHTS_FILE.*No such file"):
+        build(host, file)
+    for content in (b"", b"no weights at all", b"\x10\0\0\0\0\0\0\0{torn"):
+        file.write_bytes(content)
+        with pytest.raises(ProblemError, match="BAD_WEIGHTS_FILE"):
+            build(host, file)
+    torch.save([torch.zeros(2)], file)
+    with pytest.raises(ProblemError, match=r"BAD_WEIGHTS_FILE.*list"):
+        build(host, file)
+    torch.save({"model": Runs(tmp_path / "ran")}, file)
+    with pytest.raises(ProblemError, match="BAD_WEIGHTS_FILE"):
+        build(host, file)
+    assert not (tmp_path / "ran").exists()
+
+
+class Runs:
+    """What writes a file when it is unpickled."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (pathlib.Path.touch, (self.path,))
+
+
+# Answers.
+
+
+def test_runs_of_a_mask() -> None:
+    mask = np.array([[0, 1, 1], [0, 1, 0]])
+    assert answers.run_lengths(mask) == {"size": [2, 3], "counts": [2, 3, 1]}
+    assert answers.run_lengths(np.ones((2, 2))) == {"size": [2, 2], "counts": [0, 4]}
+    assert answers.run_lengths(np.zeros((2, 2))) == {"size": [2, 2], "counts": [4]}
+
+
+def test_pictures_are_annotated(host: HostMemory, tmp_path: pathlib.Path) -> None:
+    source = picture(tmp_path / "a.png", 60, 50)
+    at = Host(host, family="fomo", imgsz=96)
+    (row,) = at.predict(source, output=tmp_path, annotate="true", conf=0.01)["results"]
+    with Image.open(row["answer"]["annotated"]) as drawn:
+        assert drawn.size == (60, 50)
+    with pytest.raises(ProblemError, match="CANNOT_WRITE"):
+        at.predict(source, output=tmp_path / "missing", annotate="true")
+    with pytest.raises(ProblemError, match="BAD_SETTING"):
+        at.predict(source, annotate="true")
