@@ -88,6 +88,11 @@ func (a *app) here(ctx context.Context, profile string) (*certificate.Here, erro
 		return nil, err
 	}
 	defer b.Close()
+	return hereOn(ctx, b, "", profile)
+}
+
+// hereOn looks at one device, or at the first GPU that can be used.
+func hereOn(ctx context.Context, b backend, device, profile string) (*certificate.Here, error) {
 	h := &certificate.Here{Profile: profile, Problem: "none was found"}
 	environment := map[string]string{}
 	devices, err := b.Devices(ctx)
@@ -95,7 +100,7 @@ func (a *app) here(ctx context.Context, profile string) (*certificate.Here, erro
 		h.Problem = firstLine(err.Error())
 	}
 	for _, d := range devices {
-		if !strings.HasPrefix(d.Name, "cuda:") {
+		if !strings.HasPrefix(d.Name, "cuda:") || device != "" && d.Name != device {
 			continue
 		}
 		if d.Problem != "" {

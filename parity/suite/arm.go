@@ -22,6 +22,7 @@ type Arm interface {
 	Trace(ctx context.Context, request arm.TraceRequest) (arm.TraceReply, error)
 	Measure(ctx context.Context, request arm.MeasureRequest) (arm.MeasureReply, error)
 	Stats(ctx context.Context) (arm.Stats, error)
+	Process(ctx context.Context, request arm.ProcessRequest) (arm.ProcessReply, error)
 
 	// Alloc and AllocBank give places in memory that the process shares.
 	Alloc(ctx context.Context, bytes int64) (arm.Region, []byte, error)

@@ -118,6 +118,10 @@ func (a *fakeArm) Prepare(_ context.Context, r arm.PrepareRequest) (arm.PrepareR
 	return arm.PrepareReply{}, nil
 }
 
+func (a *fakeArm) Process(context.Context, arm.ProcessRequest) (arm.ProcessReply, error) {
+	return arm.ProcessReply{}, arm.ErrUnimplemented
+}
+
 func (a *fakeArm) Situate(context.Context, arm.SituateRequest) (arm.SituateReply, error) {
 	return arm.SituateReply{}, arm.ErrUnimplemented
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"samebits/bridge/arm"
+	"samebits/bridge/diag"
 	"samebits/bridge/digest"
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
@@ -55,6 +57,7 @@ type Faults struct {
 	Training // of the fakes in training
 	Bench    // of the fakes that are measured
 	Between  // of what happens between steps
+	Pictures // of the fakes that predict
 }
 
 // Starter is a suite.Starter of fakes. What it counts may be read when nothing runs any more.
@@ -139,6 +142,7 @@ type fakeArm struct {
 	process int
 	stopped bool
 
+	calls     sync.Mutex // one at a time, as a plugin does
 	memory    []byte
 	family    string
 	task      string
@@ -156,6 +160,7 @@ type fakeArm struct {
 	poisoned  bool
 	churned   bool
 	between   between
+	underWay  map[string]*prediction
 }
 
 func (a *fakeArm) Stop() {
@@ -166,6 +171,8 @@ func (a *fakeArm) Stop() {
 }
 
 func (a *fakeArm) Alloc(_ context.Context, n int64) (arm.Region, []byte, error) {
+	a.calls.Lock()
+	defer a.calls.Unlock()
 	const size = 1 << 22
 	if a.memory == nil {
 		a.memory = make([]byte, 0, size) // never moves
@@ -198,6 +205,9 @@ func (a *fakeArm) Describe(context.Context) (arm.Description, error) {
 
 func (a *fakeArm) Build(_ context.Context, r arm.BuildRequest) (arm.BuildReply, error) {
 	a.name, a.double, a.onGPU, a.precision = r.Arm, r.Precision == "fp64", r.Device != "cpu", r.Precision
+	if strings.HasSuffix(r.WeightsFile, "torn") {
+		return arm.BuildReply{}, diag.New("BAD_WEIGHTS_FILE", "weights_file", "it is torn")
+	}
 	if a.family, a.task = r.Family, r.Task; a.task == "" {
 		a.task = "classify"
 	}
@@ -238,6 +248,8 @@ func parse(b []byte) []float32 {
 }
 
 func (a *fakeArm) Record(_ context.Context, inputs arm.Bank) (arm.RecordReply, error) {
+	a.calls.Lock()
+	defer a.calls.Unlock()
 	a.steps++
 	alpha := int64(1)
 	if a.ScalarFromStep {
@@ -290,6 +302,8 @@ func fakeRecording(alpha int64) *recording.Recording {
 }
 
 func (a *fakeArm) Export(_ context.Context, r arm.ExportRequest) error {
+	a.calls.Lock()
+	defer a.calls.Unlock()
 	switch r.What {
 	case arm.TheRecording:
 		copy(a.at(r.Region), a.recorded)

@@ -299,7 +299,7 @@ def _failed(problems: Mapping[int, Problem]) -> list[dict[str, Any]]:
 
 
 def _reply(text: Mapping[str, Any], wanted: Sequence[Spec] = ()) -> wire.ProcessReply:
-    words = json.dumps(text, allow_nan=False, ensure_ascii=True)
+    words = json.dumps(text, allow_nan=False, separators=(",", ":"))
     return wire.ProcessReply(tensors=[spec.message() for spec in wanted], text=words)
 
 
