@@ -224,7 +224,7 @@ def test_calls_out_of_order_are_refused(host: HostMemory) -> None:
 
 def test_everything_wrong_with_a_bank_is_named(session: Session) -> None:
     host = session.host
-    wrong = host.bank([wire.TensorSpec(name="images", dtype=pb.DTYPE_FLOAT64, sizes=[1, 3, 64, 65])])
+    wrong = host.bank([wire.TensorSpec(name="images", dtype=pb.DTYPE_FLOAT64, sizes=[1, 4, 64, 64])])
     wrong.tensors.extend(host.bank([wire.TensorSpec(name="mask", dtype=pb.DTYPE_FLOAT32, sizes=[1])]).tensors)
     error = refusal(session.arm.record, wire.RecordRequest(inputs=wrong), host.memory)
     assert sorted((problem.reason, problem.path) for problem in error.problems) == [
