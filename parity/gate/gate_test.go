@@ -31,7 +31,7 @@ func TestDocumented(t *testing.T) {
 			t.Errorf("docs/gates.md lacks the reason %s", reason[1])
 		}
 	}
-	for _, id := range Order(Train) {
+	for _, id := range append(Order(Train), Order(Predict)...) {
 		if !strings.Contains(string(page), "\n## "+string(id)+"\n") {
 			t.Errorf("docs/gates.md lacks the gate %s", id)
 		}

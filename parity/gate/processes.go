@@ -21,8 +21,8 @@ type ProcessFigures struct {
 	Differences []Difference   `json:"differences,omitempty"`
 }
 
-// JudgeProcesses holds if at least MinProcesses of a cell agree, one of which had to compile all its kernels.
-func JudgeProcesses(all []Process, order []string) (Finding, error) {
+// JudgeProcesses holds if at least MinProcesses of a cell agree, of which so many had to compile all their kernels.
+func JudgeProcesses(all []Process, cold int, order []string) (Finding, error) {
 	figures := ProcessFigures{Processes: len(all), Arms: map[string]int{}}
 	f := Finding{Outcome: Passed}
 	fail := func(reason Reason, format string, args ...any) {
@@ -58,8 +58,8 @@ func JudgeProcesses(all []Process, order []string) (Finding, error) {
 			figures.Differences = append(figures.Differences, found[:min(len(found), maxDifferences-len(figures.Differences))]...)
 		}
 	}
-	if figures.Processes < MinProcesses || figures.Cold == 0 {
-		fail(TooFewProcesses, "%d processes, %d of them with a cold cache of kernels; %d and 1 are needed", figures.Processes, figures.Cold, MinProcesses)
+	if figures.Processes < MinProcesses || figures.Cold < cold {
+		fail(TooFewProcesses, "%d processes, %d of them with a cold cache of kernels; %d and %d are needed", figures.Processes, figures.Cold, MinProcesses, cold)
 	}
 	f.Figures = figures
 	return f, nil

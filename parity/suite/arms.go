@@ -136,26 +136,30 @@ func (v *verification) native(ctx context.Context, ps *parts) error {
 	return v.judgeProcesses(ctx, ps)
 }
 
-// judgeProcesses takes one more process, which has to compile all its kernels, and judges PROC. If arms give other bits anyway it
-// has nothing to say.
+// judgeProcesses takes one more process, which on a GPU has to compile all its kernels, and judges PROC. If arms give other bits
+// anyway it has nothing to say.
 func (v *verification) judgeProcesses(ctx context.Context, ps *parts) error {
-	if ps.cold == nil || v.failed(gate.Replay) || v.failed(gate.Native) && v.cell.OnGPU() {
-		if v.asks(gate.Processes) && ps.cold == nil {
+	if ps.fresh == nil || v.failed(gate.Replay) || v.failed(gate.Native) && v.cell.OnGPU() {
+		if v.asks(gate.Processes) && ps.fresh == nil {
 			v.judge(gate.Processes, gate.Skip(gate.NotApplicable, "no process can be started with a cold cache of kernels"))
 		}
 		return nil
 	}
-	e, err := v.await(ctx, ps.cold)
+	e, err := v.await(ctx, ps.fresh)
 	if err != nil {
 		return err
 	}
-	v.ran(ps.cold, native, e.run)
-	finding, err := gate.JudgeProcesses(v.processes, v.probes)
+	v.ran(ps.fresh, native, e.run)
+	cold := 0
+	if ps.fresh.cold {
+		cold = 1
+	}
+	finding, err := gate.JudgeProcesses(v.processes, cold, v.probes)
 	if err != nil {
 		return err
 	}
 	v.judge(gate.Processes, finding)
-	return v.settle(ctx, ps.cold)
+	return v.settle(ctx, ps.fresh)
 }
 
 // judgeNative compares a native arm with the eager reference: for the same bits on a GPU, for its error on the host.

@@ -173,12 +173,16 @@ func TestProcessesMustAgree(t *testing.T) {
 	for _, device := range []string{"cuda:0", suite.HostDevice} {
 		r, _ := verify(t, suitetest.Faults{}, device)
 		figures := r.Gates[gate.Processes].Figures.(gate.ProcessFigures)
+		cold := 0
 		want := map[string]int{arm.ReferenceEager: 2, arm.NativeEager: 1, arm.NativeGraph: 2}
 		if device != suite.HostDevice {
-			want[arm.ReferenceGraph] = 1
+			cold, want[arm.ReferenceGraph] = 1, 1
 		}
-		if figures.Processes < gate.MinProcesses || figures.Cold != 1 || !maps.Equal(figures.Arms, want) {
+		if figures.Processes < gate.MinProcesses || figures.Cold != cold || !maps.Equal(figures.Arms, want) {
 			t.Errorf("%+v", figures)
+		}
+		if cold == 0 {
+			continue
 		}
 		r, _ = verify(t, suitetest.Faults{Between: suitetest.Between{ColdDiffers: true}}, device)
 		if f := r.Gates[gate.Processes]; f.Reason != gate.ColdDiffers || r.Verdict != result.Differs || !strings.Contains(f.Detail, "cold cache") {

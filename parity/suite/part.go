@@ -51,7 +51,7 @@ type parts struct {
 	graph                    *part // nil without a GPU
 	double                   *part // nil on a GPU
 	nativeEager, nativeGraph *part
-	cold                     *part // another nativeGraph; nil if none can be had
+	fresh                    *part // another nativeGraph, on a GPU with a cold cache of kernels; nil if none can be had
 
 	working sync.WaitGroup
 }
@@ -119,8 +119,12 @@ func (v *verification) newParts() *parts {
 	if !gpu && v.asks(gate.Native) {
 		ps.double = &part{name: arm.ReferenceFP64, what: arm.ReferenceFP64, open: reference(arm.ReferenceFP64), run: once}
 	}
-	if _, can := v.suite.Start.(Compiling); can && v.asks(gate.Processes) {
-		ps.cold = &part{name: arm.NativeGraph, what: "native-graph with a cold cache", open: v.openCold, run: once, cold: true}
+	switch _, can := v.suite.Start.(Compiling); {
+	case !v.asks(gate.Processes):
+	case !gpu: // a compiler of C++ would take longer than all else
+		ps.fresh = &part{name: arm.NativeGraph, what: "native-graph again", open: native(arm.NativeGraph), run: once}
+	case can:
+		ps.fresh = &part{name: arm.NativeGraph, what: "native-graph with a cold cache", open: v.openCold, run: once, cold: true}
 	}
 	return ps
 }
@@ -156,7 +160,7 @@ func (ps *parts) ofNative(ctx context.Context) (truth, error) {
 // all lists the parts in the order in which they are judged.
 func (ps *parts) all() []*part {
 	var all []*part
-	for _, p := range []*part{ps.eager, ps.again, ps.graph, ps.double, ps.nativeEager, ps.nativeGraph, ps.cold} {
+	for _, p := range []*part{ps.eager, ps.again, ps.graph, ps.double, ps.nativeEager, ps.nativeGraph, ps.fresh} {
 		if p != nil {
 			all = append(all, p)
 		}
