@@ -105,7 +105,7 @@ or called wrongly; 3 something broke (a plugin is missing, crashed or hung), or 
 	})
 	a.plugins.add(root)
 	root.AddCommand(a.certify(), a.certificate(), a.keys(), a.status())
-	root.AddCommand(a.verify(), a.list(), a.record(), a.predict(), a.doctor(), a.version(), a.trace(), a.ops(), a.matrix(), a.report(), a.bench())
+	root.AddCommand(a.verify(), a.list(), a.record(), a.predict(), a.doctor(), a.version(), a.trace(), a.ops(), a.matrix(), a.report(), a.bench(), a.selftest())
 	root.AddCommand(a.faultCommands()...)
 	for _, c := range root.Commands() {
 		wrapArgs(c)

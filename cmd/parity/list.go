@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"samebits/parity/launch"
 )
 
 func (a *app) list() *cobra.Command {
-	var asJSON bool
+	var asJSON, planted bool
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the families that can be verified",
@@ -18,17 +21,19 @@ func (a *app) list() *cobra.Command {
 That a family is listed does not mean that the native engine knows all its operations: verify says which it lacks.
 
 The group matrix is the list of LibreYOLO's families with CUDA graphs; variant cuts one of them elsewhere, own-path predicts
-otherwise than by one forward on images, and beyond is what the recorder must refuse. docs/families.md explains each.`,
+otherwise than by one forward on images, and beyond is what the recorder must refuse. docs/families.md explains each. The group
+planted, of selftest, is listed with --planted alone.`,
 		Example: `  parity list
   parity list --json | jq -r 'select(.task == "detect" and .group == "matrix") | .family'`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runList(cmd.Context(), asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runList(cmd.Context(), asJSON, planted) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	c.Flags().BoolVar(&planted, "planted", false, "list the families with planted faults, and their twins")
 	return c
 }
 
-func (a *app) runList(ctx context.Context, asJSON bool) error {
+func (a *app) runList(ctx context.Context, asJSON, planted bool) error {
 	b, err := a.start()
 	if err != nil {
 		return err
@@ -37,6 +42,7 @@ func (a *app) runList(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	entries = slices.DeleteFunc(entries, func(e launch.Entry) bool { return (e.Group == launch.Planted) != planted })
 	if asJSON {
 		encoder := json.NewEncoder(a.out)
 		for _, e := range entries {

@@ -181,7 +181,7 @@ func (a *app) completeFamilies(cmd *cobra.Command, _ []string, _ string) ([]stri
 	}
 	var names []string
 	for _, e := range entries {
-		if len(names) == 0 || names[len(names)-1] != e.Family {
+		if e.Group != launch.Planted && (len(names) == 0 || names[len(names)-1] != e.Family) {
 			names = append(names, e.Family)
 		}
 	}

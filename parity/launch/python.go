@@ -21,11 +21,14 @@ type Entry struct {
 	Size    string `json:"size"`   // of the parity list, taken where none is named
 	ImgSize int64  `json:"imgsz"`  // of the parity list
 	Native  int64  `json:"native"` // the image size that the family was made for
-	Group   string `json:"group"`  // Matrix; or beside it: variant, own-path, and beyond, which is refused
+	Group   string `json:"group"`  // Matrix; or beside it: variant, own-path, and beyond, which is refused; or Planted
 }
 
 // Matrix is the group of the families and tasks of the parity list.
 const Matrix = "matrix"
+
+// Planted is the group of the families that parity selftest tries the suite on.
+const Planted = "planted"
 
 // Families asks the reference plugin for its table, without importing torch.
 func (l *Launcher) Families(ctx context.Context) ([]Entry, error) {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from samebits_reference import holding
+from samebits_reference.exhaustion import is_out_of_memory
 from samebits_wire.arm import unknown_situation
 from samebits_wire.problems import Problem, ProblemError
 
@@ -57,8 +58,14 @@ def _mode(session: PredictSession) -> Facts:
     built.module.eval()
     images = session.statics[0].double() if built.double else session.statics[0]
     for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
-        with mode(), built.autocast():
-            built.forward(images)
+        try:
+            with mode(), built.autocast():
+                built.forward(images)
+        except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
+            what = f"a step under {mode.__name__} fails: {(str(error).splitlines() or [''])[0]}"
+            raise ProblemError(Problem("MODE_NOT_KEYED", what, "situation")) from error
     session.wait()
     return {"modes": "train, eval; grad, no_grad, inference_mode"}
 
@@ -103,6 +110,9 @@ def _thread(session: PredictSession) -> Facts:
     session.wait()
     if errors:
         raise errors[0]
+    if session.stats.latched:
+        what = f"there were graphs, and none can be captured again: {session.stats.fallback_reason}"
+        raise ProblemError(Problem("RECAPTURE_FAILED", what, "situation"))
     return {"graphs": str(len(session.captured())), "pinned": str(sum(rounds))}
 
 

@@ -48,10 +48,10 @@ def serve(arm: Arm | Callable[[], Arm]) -> None:
         [(ends.credentials.key, ends.credentials.certificate)], ends.credentials.ca, require_client_auth=True
     )
     server.add_secure_port(f"unix:{ends.socket_path}", credentials)
+    making = loop.do(lambda: _make(loop, arm))  # before any call can come: calls are done in their order
     server.start()
     _handshake(ends.socket_path)
     configure()
-    making = loop.do(lambda: _make(loop, arm))
     loop.run()
     with contextlib.suppress(Exception):
         if making.exception() is None:

@@ -32,7 +32,7 @@ class _UnseenWrite(Planted):
         return made
 
 
-def c61_unseen_write(twin: bool) -> nn.Module:
+def c64_unseen_write(twin: bool) -> nn.Module:
     """Write over half of a result by hand, on a GPU on the legacy stream. Twin: by an operation."""
     return _UnseenWrite(twin)
 

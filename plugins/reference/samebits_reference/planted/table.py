@@ -40,7 +40,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
         "c56_never_freed",
     ),
     "streams": (
-        "c61_unseen_write",
+        "c64_unseen_write",
         "c61_other_stream",
         "c62_first_stream",
         "c67_unjoined_stream",
