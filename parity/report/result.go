@@ -84,6 +84,9 @@ func gates(b *strings.Builder, r result.Result) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for _, id := range gate.Of(r.Mode, r.Gates) {
 		f := r.Gates[id]
+		if f.Reason == gate.NotAsked {
+			continue
+		}
 		fmt.Fprintf(t, "  %s\t%s\t%s\n", id, f.Outcome, note(f, r.Arms))
 	}
 	_ = t.Flush() // a strings.Builder never fails

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,7 +25,7 @@ class Graph:
     def __init__(self, step: Callable[[], Any], *, watched: bool = False) -> None:
         """Warm up on a side stream, then capture there. step reads static inputs; watched, it may not leave the stream."""
         before = torch.cuda.current_stream()
-        stream = torch.cuda.Stream()
+        stream = _side_stream(before.device_index)
         stream.wait_stream(before)
         watch = StreamWatch(stream)
         with torch.cuda.stream(stream):
@@ -88,6 +89,12 @@ class Graph:
         """Drop the graph and its memory."""
         self.outputs, self._written = [], []
         self._graph.reset()
+
+
+@functools.cache
+def _side_stream(device: int) -> torch.cuda.Stream:
+    """Give the stream that captures run on: always the same, since cuBLAS keeps a workspace for each that it was ever on."""
+    return torch.cuda.Stream(device)
 
 
 class StreamWatch(Observer):
