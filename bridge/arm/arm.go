@@ -139,6 +139,8 @@ type LoadReply struct {
 	PeakBytes       int64
 
 	CheckpointLength int64 // train: bytes of the file that Export gives
+
+	Launches LaunchList // of native arms; empty: nobody says
 }
 
 // PrepareRequest fixes the banks that steps will name.

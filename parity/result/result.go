@@ -65,6 +65,7 @@ type Result struct {
 	Weights     int64                    `json:"weights_bytes,omitempty"` // of the parameters, buffers and constants that a step reads
 	Memory      map[string]Memory        `json:"memory,omitempty"`        // by arm, where the arm counts it
 	Processes   []Process                `json:"processes,omitempty"`     // in the order in which they were started
+	Launches    *Launches                `json:"launches,omitempty"`      // of a step of the native arms
 	Environment map[string]string        `json:"environment"`
 	Reproduce   string                   `json:"reproduce"` // the command that makes this result again
 }

@@ -21,6 +21,7 @@ type account struct {
 	began     time.Time
 	processes []*process
 	memory    map[string]result.Memory // by arm
+	launches  *result.Launches
 }
 
 type process struct {
@@ -100,10 +101,20 @@ func (a *account) weigh(s *session, stats arm.Stats) {
 	}
 }
 
+// launch notes what a step of a native arm launches: of the first that says it, for both walk one list.
+func (a *account) launch(list arm.LaunchList) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.launches == nil {
+		a.launches = result.NewLaunches(list)
+	}
+}
+
 // close writes the account into a result.
 func (a *account) close(r *result.Result) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	r.Launches = a.launches
 	for name, m := range a.memory {
 		if !slices.Contains(r.Arms, name) {
 			continue

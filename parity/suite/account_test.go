@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -85,6 +86,14 @@ func TestProcesses(t *testing.T) {
 	}
 	if steps := find(t, r, arm.NativeGraph, 0).Phases[3]; steps.Calls != 30 {
 		t.Errorf("15 steps, each after a disturbance, are %d calls", steps.Calls)
+	}
+}
+
+func TestLaunches(t *testing.T) {
+	r, _ := verify(t, suitetest.Faults{}, "cuda:0")
+	want := result.Launches{Kinds: []string{"library convolution", "kernel relu"}, Order: "ABA", Lanes: "010"}
+	if r.Launches == nil || !reflect.DeepEqual(*r.Launches, want) {
+		t.Errorf("%+v, want %+v", r.Launches, want)
 	}
 }
 

@@ -166,6 +166,7 @@ func (v *verification) load(ctx context.Context, s *session, options []recording
 		return err
 	}
 	s.arena = loaded.ArenaBytes
+	v.account.launch(loaded.Launches)
 	if err := v.describe(ctx, s.arm, native); err != nil { // now that it has opened its device
 		return err
 	}

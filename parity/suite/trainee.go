@@ -169,6 +169,7 @@ func (t *trainee) load(ctx context.Context, short bool, checkpoint []byte) (err 
 		return err
 	}
 	t.checkpointLength, t.arena = loaded.CheckpointLength, loaded.ArenaBytes
+	t.v.account.launch(loaded.Launches)
 	if err := t.v.describe(ctx, t.arm, native); err != nil { // now that it has opened its device
 		return err
 	}

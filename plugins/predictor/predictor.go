@@ -91,7 +91,7 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 	model := shapes[len(shapes)-1]
 	return arm.LoadReply{
 		Inputs: model.Inputs, Outputs: model.Outputs, RecordingDigest: r.Digest,
-		ArenaBytes: model.Plan().ArenaBytes, PeakBytes: model.PeakBytes(),
+		ArenaBytes: model.Plan().ArenaBytes, PeakBytes: model.PeakBytes(), Launches: model.LaunchList(),
 	}, nil
 }
 

@@ -103,6 +103,7 @@ func (t *trainer) loaded(r *recording.Recording) (arm.LoadReply, error) {
 		ArenaBytes:       newest.Model().Plan().ArenaBytes,
 		PeakBytes:        newest.Model().PeakBytes(),
 		CheckpointLength: length,
+		Launches:         newest.Model().LaunchList(),
 	}, nil
 }
 

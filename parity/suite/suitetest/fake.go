@@ -341,7 +341,11 @@ func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, err
 	}
 	a.weights = parse(w.Data)
 	a.between.loaded = slices.Clone(a.weights)
-	return a.furtherLoad(arm.LoadReply{Inputs: []tensor.Spec{images()}, Outputs: a.specs()}), nil
+	reply := arm.LoadReply{Inputs: []tensor.Spec{images()}, Outputs: a.specs()}
+	if a.kind == "native" {
+		reply.Launches = arm.LaunchList{Kinds: []string{"kernel relu", "library convolution"}, Kind: []uint8{1, 0, 1}, Lane: []uint8{0, 1, 0}}
+	}
+	return a.furtherLoad(reply), nil
 }
 
 func (a *fakeArm) specs() []tensor.Spec {
