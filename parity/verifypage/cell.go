@@ -31,6 +31,7 @@ type cellView struct {
 	Arms        []armRow
 	Memory      *memoryPlot
 	Timeline    *timeline
+	Launched    *launchPlot
 	Inputs      []digestRow
 	Outputs     []digestRow
 	OutputsNote string
@@ -54,6 +55,7 @@ func (d *document) newCell(r *result.Result, number int, flag *Flag) cellView {
 	c.Arms = armRows(r)
 	c.Memory = newMemoryPlot(r)
 	c.Timeline = newTimeline(r.Processes)
+	c.Launched = newLaunchPlot(r.Launches)
 	c.digests()
 	c.Own = d.Environments.own(r.Environment)
 	c.Commands = commands(r)

@@ -41,15 +41,16 @@ func read[T any](f figures, name string) (value T, is bool) {
 	return value, there && json.Unmarshal(data, &value) == nil
 }
 
-// bulky are figures that have a table of their own.
-var bulky = []string{"differences", "first_operation"}
+// bulky are figures that have a table of their own, where they are no counts.
+var bulky = []string{"differences", "first_operation", "outputs"}
 
 // words writes all figures that are numbers, words or lists of them.
 func (f figures) words() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		var value any
-		if slices.Contains(bulky, name) || json.Unmarshal(f[name], &value) != nil {
+		_, counted := read[float64](f, name)
+		if slices.Contains(bulky, name) && !counted || json.Unmarshal(f[name], &value) != nil {
 			continue
 		}
 		if text := plain(value); text != "" {
@@ -59,7 +60,7 @@ func (f figures) words() []string {
 	return all
 }
 
-// plain writes a value of JSON in a few words; what has deeper parts is empty.
+// plain writes a value of JSON in a few words.
 func plain(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -69,9 +70,6 @@ func plain(value any) string {
 	case []any:
 		var parts []string
 		for _, x := range v {
-			if _, deep := x.(map[string]any); deep {
-				return ""
-			}
 			parts = append(parts, plain(x))
 		}
 		return strings.Join(parts, ", ")
@@ -79,7 +77,7 @@ func plain(value any) string {
 		var parts []string
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if text := plain(v[key]); text != "" {
-				parts = append(parts, key+" "+text)
+				parts = append(parts, strings.ReplaceAll(key, "_", " ")+" "+text)
 			}
 		}
 		if len(parts) == 0 {

@@ -40,6 +40,9 @@ func exact(family, precision string) result.Result {
 		r.Gates[id] = finding()
 	}
 	r.Gates[gate.Engaged] = finding(arm.ReferenceGraph, arm.NativeGraph)
+	passages := gate.Finding{Outcome: gate.Passed, Figures: gate.SituationFigures{Passages: []gate.PassageFigures{{Situation: "stream", Steps: 3, Replays: 3,
+		Facts: map[string]string{"stream": "another"}}, {Situation: "thread", Steps: 2, Replays: 2}}}}
+	r.Gates[gate.OtherStream] = gate.Sum(map[string]gate.Finding{arm.ReferenceGraph: passages, arm.NativeGraph: passages})
 	r.Gates[gate.SameRecording] = gate.Finding{Outcome: gate.Passed, Figures: gate.RecordingFigures{Recordings: 4, Operations: 1282}}
 	r.Digests = result.Digests{Recording: digestOf(1), Weights: digestOf(2), Inputs: map[string]map[string]string{}, Outputs: map[string]map[string]map[string]string{}}
 	for n, name := range r.Arms {
@@ -57,6 +60,11 @@ func exact(family, precision string) result.Result {
 			outputs[probe] = map[string]string{"boxes": digestOf(20 + p), "scores": digestOf(30 + p)}
 		}
 		r.Digests.Outputs[name] = outputs
+	}
+	r.Launches = &result.Launches{Kinds: []string{"kernel silu", "library convolution", "memory fill", "other"}}
+	for i := range 1235 {
+		r.Launches.Order += string(result.Letters[[]int{1, 0, 1, 0, 0, 2, 3}[(i+i/40)%7]])
+		r.Launches.Lanes += string(rune('0' + i/30%3*(i/200%2)))
 	}
 	at := 0.0
 	for _, name := range []string{"recorder", arm.ReferenceEager, arm.ReferenceEager, arm.ReferenceGraph, arm.NativeEager, arm.NativeGraph} {

@@ -18,11 +18,11 @@ type timeline struct {
 }
 
 type timeRow struct {
-	Y, Top, Size float64
-	Label, End   string
-	EndX         float64
-	Parts        []timePart
-	Words        []string // by the legend's phases
+	Y          float64
+	Label, End string
+	EndX       float64
+	Parts      []timePart
+	Words      []string // by the legend's phases
 }
 
 type timePart struct {
@@ -66,7 +66,7 @@ func newTimeline(processes []result.Process) *timeline {
 	used := map[shade]bool{}
 	for _, p := range processes {
 		y := page.Margin/2 + (float64(len(t.Rows))+0.5)*timeRowHeight
-		row := timeRow{Y: y, Top: y - 9, Size: 18, Label: p.Arm}
+		row := timeRow{Y: y, Label: p.Arm}
 		if seen[p.Arm]++; seen[p.Arm] > 1 {
 			row.Label = fmt.Sprintf("%s (%d)", p.Arm, seen[p.Arm])
 		}

@@ -322,6 +322,10 @@ const contrast = `(() => {
     }
     return [255, 255, 255];
   };
+  const painted = (shape) => {
+    const style = getComputedStyle(shape);
+    return parse(style.fill === "none" ? style.stroke : style.fill);
+  };
   const bad = new Map();
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   let count = 0;
@@ -331,7 +335,7 @@ const contrast = `(() => {
     if (!element.checkVisibility()) continue;
     const style = getComputedStyle(element), drawn = element instanceof SVGElement;
     const front = parse(drawn ? style.fill : style.color);
-    const back = drawn && element.classList.contains("inside") ? parse(getComputedStyle(element.previousElementSibling).fill) : behind(element);
+    const back = drawn && element.classList.contains("inside") ? painted(element.previousElementSibling) : behind(element);
     const [high, low] = [luminance(front), luminance(back)].sort((a, b) => b - a);
     const ratio = (high + 0.05) / (low + 0.05), size = parseFloat(style.fontSize);
     const large = size >= 24 || size >= 18.66 && style.fontWeight >= 700;
