@@ -18,9 +18,16 @@ type Launches struct {
 // Letters stand for kinds. Kinds beyond them share the last one.
 const Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-"
 
+// The longest list, and the longest name of a kind, that a result has: a plugin may say anything.
+const (
+	other        = "other"
+	mostLaunches = 1 << 17
+	longestKind  = 100
+)
+
 // NewLaunches writes a list down; nil: there is none.
 func NewLaunches(list arm.LaunchList) *Launches {
-	if len(list.Kind) == 0 || list.Check() != nil {
+	if n := len(list.Kind); n == 0 || n > mostLaunches || list.Check() != nil {
 		return nil
 	}
 	counts := make([]int, len(list.Kinds))
@@ -41,10 +48,12 @@ func NewLaunches(list arm.LaunchList) *Launches {
 	for i, k := range order {
 		letters[k] = Letters[min(i, len(Letters)-1)]
 		switch {
-		case i < len(Letters):
-			l.Kinds = append(l.Kinds, list.Kinds[k])
+		case i >= len(Letters):
+			l.Kinds[len(Letters)-1] = other
+		case list.Kinds[k] == "" || len(list.Kinds[k]) > longestKind:
+			l.Kinds = append(l.Kinds, other)
 		default:
-			l.Kinds[len(Letters)-1] = "other"
+			l.Kinds = append(l.Kinds, list.Kinds[k])
 		}
 	}
 	var text, lanes strings.Builder

@@ -17,6 +17,8 @@ func TestNewLaunches(t *testing.T) {
 		"none":            {arm.LaunchList{Kinds: []string{"kernel a"}}, nil},
 		"no such kind":    {arm.LaunchList{Kinds: []string{"kernel a"}, Kind: []uint8{1}}, nil},
 		"lanes of others": {arm.LaunchList{Kinds: []string{"kernel a"}, Kind: []uint8{0}, Lane: []uint8{0, 1}}, nil},
+		"too long":        {arm.LaunchList{Kinds: []string{"kernel a"}, Kind: make([]uint8, 1<<17+1)}, nil},
+		"no name":         {arm.LaunchList{Kinds: []string{"", strings.Repeat("x", 101)}, Kind: []uint8{0, 1, 1}}, &Launches{Kinds: []string{"other", "other"}, Order: "BAA"}},
 		"one lane":        {arm.LaunchList{Kinds: []string{"kernel a"}, Kind: []uint8{0, 0}}, &Launches{Kinds: []string{"kernel a"}, Order: "AA"}},
 		"by number, then by name": {arm.LaunchList{Kinds: []string{"z", "never", "b", "c"}, Kind: []uint8{3, 0, 2, 3}, Lane: []uint8{0, 12, 1, 0}},
 			&Launches{Kinds: []string{"c", "b", "z"}, Order: "ACBA", Lanes: "0910"}},

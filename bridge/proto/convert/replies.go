@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -53,14 +54,26 @@ func RecordReplyFrom(r *pb.RecordReply) arm.RecordReply {
 // LoadReply converts to the wire.
 func LoadReply(r arm.LoadReply) *pb.LoadReply {
 	return &pb.LoadReply{Inputs: each(r.Inputs, spec), Outputs: each(r.Outputs, spec), RecordingDigest: valid(r.RecordingDigest),
-		ArenaBytes: unsigned(r.ArenaBytes), PeakBytes: unsigned(r.PeakBytes), CheckpointLength: unsigned(r.CheckpointLength)}
+		ArenaBytes: unsigned(r.ArenaBytes), PeakBytes: unsigned(r.PeakBytes), CheckpointLength: unsigned(r.CheckpointLength),
+		Launches: launches(r.Launches)}
+}
+
+func launches(l arm.LaunchList) *pb.LaunchList {
+	if len(l.Kind) == 0 {
+		return nil
+	}
+	return &pb.LaunchList{Kinds: each(l.Kinds, valid), Kind: l.Kind, Lane: l.Lane}
+}
+
+func launchesFrom(l *pb.LaunchList) arm.LaunchList {
+	return arm.LaunchList{Kinds: slices.Clone(l.GetKinds()), Kind: bytes.Clone(l.GetKind()), Lane: bytes.Clone(l.GetLane())}
 }
 
 // LoadReplyFrom converts from the wire.
 func LoadReplyFrom(r *pb.LoadReply) arm.LoadReply {
 	return arm.LoadReply{Inputs: each(r.GetInputs(), specFrom), Outputs: each(r.GetOutputs(), specFrom),
 		RecordingDigest: r.GetRecordingDigest(), ArenaBytes: signed(r.GetArenaBytes()), PeakBytes: signed(r.GetPeakBytes()),
-		CheckpointLength: signed(r.GetCheckpointLength())}
+		CheckpointLength: signed(r.GetCheckpointLength()), Launches: launchesFrom(r.GetLaunches())}
 }
 
 // PrepareReply converts to the wire.

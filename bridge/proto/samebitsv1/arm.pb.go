@@ -1005,6 +1005,7 @@ type LoadReply struct {
 	ArenaBytes       uint64                 `protobuf:"varint,4,opt,name=arena_bytes,json=arenaBytes,proto3" json:"arena_bytes,omitempty"`
 	PeakBytes        uint64                 `protobuf:"varint,5,opt,name=peak_bytes,json=peakBytes,proto3" json:"peak_bytes,omitempty"`
 	CheckpointLength uint64                 `protobuf:"varint,6,opt,name=checkpoint_length,json=checkpointLength,proto3" json:"checkpoint_length,omitempty"` // train
+	Launches         *LaunchList            `protobuf:"bytes,7,opt,name=launches,proto3" json:"launches,omitempty"`                                          // of native arms, for reports
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1081,6 +1082,74 @@ func (x *LoadReply) GetCheckpointLength() uint64 {
 	return 0
 }
 
+func (x *LoadReply) GetLaunches() *LaunchList {
+	if x != nil {
+		return x.Launches
+	}
+	return nil
+}
+
+// LaunchList is what one step launches, in the order in which it does.
+type LaunchList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kinds         []string               `protobuf:"bytes,1,rep,name=kinds,proto3" json:"kinds,omitempty"` // kernel silu, library convolution, memory copy
+	Kind          []byte                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`   // a byte a launch: the number of its kind
+	Lane          []byte                 `protobuf:"bytes,3,opt,name=lane,proto3" json:"lane,omitempty"`   // a byte a launch: what is on other lanes may run beside it; none: all is on one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LaunchList) Reset() {
+	*x = LaunchList{}
+	mi := &file_samebits_wire_arm_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LaunchList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LaunchList) ProtoMessage() {}
+
+func (x *LaunchList) ProtoReflect() protoreflect.Message {
+	mi := &file_samebits_wire_arm_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LaunchList.ProtoReflect.Descriptor instead.
+func (*LaunchList) Descriptor() ([]byte, []int) {
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *LaunchList) GetKinds() []string {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *LaunchList) GetKind() []byte {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *LaunchList) GetLane() []byte {
+	if x != nil {
+		return x.Lane
+	}
+	return nil
+}
+
 // Bank is a complete set of inputs or outputs at fixed places in the shared memory.
 type Bank struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1091,7 +1160,7 @@ type Bank struct {
 
 func (x *Bank) Reset() {
 	*x = Bank{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[15]
+	mi := &file_samebits_wire_arm_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1103,7 +1172,7 @@ func (x *Bank) String() string {
 func (*Bank) ProtoMessage() {}
 
 func (x *Bank) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[15]
+	mi := &file_samebits_wire_arm_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1116,7 +1185,7 @@ func (x *Bank) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bank.ProtoReflect.Descriptor instead.
 func (*Bank) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{15}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Bank) GetTensors() []*PlacedTensor {
@@ -1136,7 +1205,7 @@ type PlacedTensor struct {
 
 func (x *PlacedTensor) Reset() {
 	*x = PlacedTensor{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[16]
+	mi := &file_samebits_wire_arm_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1217,7 @@ func (x *PlacedTensor) String() string {
 func (*PlacedTensor) ProtoMessage() {}
 
 func (x *PlacedTensor) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[16]
+	mi := &file_samebits_wire_arm_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1230,7 @@ func (x *PlacedTensor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacedTensor.ProtoReflect.Descriptor instead.
 func (*PlacedTensor) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{16}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PlacedTensor) GetSpec() *TensorSpec {
@@ -1189,7 +1258,7 @@ type PrepareRequest struct {
 
 func (x *PrepareRequest) Reset() {
 	*x = PrepareRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[17]
+	mi := &file_samebits_wire_arm_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1270,7 @@ func (x *PrepareRequest) String() string {
 func (*PrepareRequest) ProtoMessage() {}
 
 func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[17]
+	mi := &file_samebits_wire_arm_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1283,7 @@ func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
 func (*PrepareRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{17}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PrepareRequest) GetInputs() []*Bank {
@@ -1249,7 +1318,7 @@ type PrepareReply struct {
 
 func (x *PrepareReply) Reset() {
 	*x = PrepareReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[18]
+	mi := &file_samebits_wire_arm_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1261,7 +1330,7 @@ func (x *PrepareReply) String() string {
 func (*PrepareReply) ProtoMessage() {}
 
 func (x *PrepareReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[18]
+	mi := &file_samebits_wire_arm_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +1343,7 @@ func (x *PrepareReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareReply.ProtoReflect.Descriptor instead.
 func (*PrepareReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{18}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PrepareReply) GetCaptured() bool {
@@ -1308,7 +1377,7 @@ type DisturbRequest struct {
 
 func (x *DisturbRequest) Reset() {
 	*x = DisturbRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[19]
+	mi := &file_samebits_wire_arm_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1389,7 @@ func (x *DisturbRequest) String() string {
 func (*DisturbRequest) ProtoMessage() {}
 
 func (x *DisturbRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[19]
+	mi := &file_samebits_wire_arm_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1402,7 @@ func (x *DisturbRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisturbRequest.ProtoReflect.Descriptor instead.
 func (*DisturbRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{19}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DisturbRequest) GetPoisonOutputs() bool {
@@ -1358,7 +1427,7 @@ type DisturbReply struct {
 
 func (x *DisturbReply) Reset() {
 	*x = DisturbReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[20]
+	mi := &file_samebits_wire_arm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1439,7 @@ func (x *DisturbReply) String() string {
 func (*DisturbReply) ProtoMessage() {}
 
 func (x *DisturbReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[20]
+	mi := &file_samebits_wire_arm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1452,7 @@ func (x *DisturbReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisturbReply.ProtoReflect.Descriptor instead.
 func (*DisturbReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{20}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{21}
 }
 
 type SituateRequest struct {
@@ -1396,7 +1465,7 @@ type SituateRequest struct {
 
 func (x *SituateRequest) Reset() {
 	*x = SituateRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[21]
+	mi := &file_samebits_wire_arm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1477,7 @@ func (x *SituateRequest) String() string {
 func (*SituateRequest) ProtoMessage() {}
 
 func (x *SituateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[21]
+	mi := &file_samebits_wire_arm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1490,7 @@ func (x *SituateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SituateRequest.ProtoReflect.Descriptor instead.
 func (*SituateRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{21}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SituateRequest) GetSituation() string {
@@ -1447,7 +1516,7 @@ type SituateReply struct {
 
 func (x *SituateReply) Reset() {
 	*x = SituateReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[22]
+	mi := &file_samebits_wire_arm_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1528,7 @@ func (x *SituateReply) String() string {
 func (*SituateReply) ProtoMessage() {}
 
 func (x *SituateReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[22]
+	mi := &file_samebits_wire_arm_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1541,7 @@ func (x *SituateReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SituateReply.ProtoReflect.Descriptor instead.
 func (*SituateReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{22}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SituateReply) GetFacts() []*Setting {
@@ -1496,7 +1565,7 @@ type TraceRequest struct {
 
 func (x *TraceRequest) Reset() {
 	*x = TraceRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[23]
+	mi := &file_samebits_wire_arm_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +1577,7 @@ func (x *TraceRequest) String() string {
 func (*TraceRequest) ProtoMessage() {}
 
 func (x *TraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[23]
+	mi := &file_samebits_wire_arm_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +1590,7 @@ func (x *TraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceRequest.ProtoReflect.Descriptor instead.
 func (*TraceRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{23}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TraceRequest) GetInputBank() uint32 {
@@ -1569,7 +1638,7 @@ type TraceReply struct {
 
 func (x *TraceReply) Reset() {
 	*x = TraceReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[24]
+	mi := &file_samebits_wire_arm_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1650,7 @@ func (x *TraceReply) String() string {
 func (*TraceReply) ProtoMessage() {}
 
 func (x *TraceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[24]
+	mi := &file_samebits_wire_arm_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1663,7 @@ func (x *TraceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceReply.ProtoReflect.Descriptor instead.
 func (*TraceReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{24}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TraceReply) GetOperations() []*OperationTrace {
@@ -1621,7 +1690,7 @@ type OperationTrace struct {
 
 func (x *OperationTrace) Reset() {
 	*x = OperationTrace{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[25]
+	mi := &file_samebits_wire_arm_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1702,7 @@ func (x *OperationTrace) String() string {
 func (*OperationTrace) ProtoMessage() {}
 
 func (x *OperationTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[25]
+	mi := &file_samebits_wire_arm_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1715,7 @@ func (x *OperationTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationTrace.ProtoReflect.Descriptor instead.
 func (*OperationTrace) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{25}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OperationTrace) GetOperation() uint32 {
@@ -1674,7 +1743,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[26]
+	mi := &file_samebits_wire_arm_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1755,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[26]
+	mi := &file_samebits_wire_arm_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1768,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{26}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MeasureRequest) GetInputBank() uint32 {
@@ -1732,7 +1801,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[27]
+	mi := &file_samebits_wire_arm_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +1813,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[27]
+	mi := &file_samebits_wire_arm_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +1826,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{27}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MeasureReply) GetMilliseconds() []float64 {
@@ -1775,7 +1844,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[28]
+	mi := &file_samebits_wire_arm_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +1856,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[28]
+	mi := &file_samebits_wire_arm_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +1869,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{28}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{29}
 }
 
 type StatsReply struct {
@@ -1827,7 +1896,7 @@ type StatsReply struct {
 
 func (x *StatsReply) Reset() {
 	*x = StatsReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[29]
+	mi := &file_samebits_wire_arm_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1839,7 +1908,7 @@ func (x *StatsReply) String() string {
 func (*StatsReply) ProtoMessage() {}
 
 func (x *StatsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[29]
+	mi := &file_samebits_wire_arm_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1852,7 +1921,7 @@ func (x *StatsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsReply.ProtoReflect.Descriptor instead.
 func (*StatsReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{29}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StatsReply) GetCaptures() uint64 {
@@ -1964,7 +2033,7 @@ type ProcessRequest struct {
 
 func (x *ProcessRequest) Reset() {
 	*x = ProcessRequest{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[30]
+	mi := &file_samebits_wire_arm_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1976,7 +2045,7 @@ func (x *ProcessRequest) String() string {
 func (*ProcessRequest) ProtoMessage() {}
 
 func (x *ProcessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[30]
+	mi := &file_samebits_wire_arm_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1989,7 +2058,7 @@ func (x *ProcessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessRequest.ProtoReflect.Descriptor instead.
 func (*ProcessRequest) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{30}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ProcessRequest) GetStage() string {
@@ -2023,7 +2092,7 @@ type ProcessReply struct {
 
 func (x *ProcessReply) Reset() {
 	*x = ProcessReply{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[31]
+	mi := &file_samebits_wire_arm_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2035,7 +2104,7 @@ func (x *ProcessReply) String() string {
 func (*ProcessReply) ProtoMessage() {}
 
 func (x *ProcessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[31]
+	mi := &file_samebits_wire_arm_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2048,7 +2117,7 @@ func (x *ProcessReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProcessReply.ProtoReflect.Descriptor instead.
 func (*ProcessReply) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{31}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ProcessReply) GetTensors() []*TensorSpec {
@@ -2075,7 +2144,7 @@ type Problems struct {
 
 func (x *Problems) Reset() {
 	*x = Problems{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[32]
+	mi := &file_samebits_wire_arm_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2156,7 @@ func (x *Problems) String() string {
 func (*Problems) ProtoMessage() {}
 
 func (x *Problems) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[32]
+	mi := &file_samebits_wire_arm_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2169,7 @@ func (x *Problems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problems.ProtoReflect.Descriptor instead.
 func (*Problems) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{32}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Problems) GetProblems() []*Problem {
@@ -2122,7 +2191,7 @@ type Problem struct {
 
 func (x *Problem) Reset() {
 	*x = Problem{}
-	mi := &file_samebits_wire_arm_proto_msgTypes[33]
+	mi := &file_samebits_wire_arm_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2134,7 +2203,7 @@ func (x *Problem) String() string {
 func (*Problem) ProtoMessage() {}
 
 func (x *Problem) ProtoReflect() protoreflect.Message {
-	mi := &file_samebits_wire_arm_proto_msgTypes[33]
+	mi := &file_samebits_wire_arm_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2147,7 +2216,7 @@ func (x *Problem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Problem.ProtoReflect.Descriptor instead.
 func (*Problem) Descriptor() ([]byte, []int) {
-	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{33}
+	return file_samebits_wire_arm_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Problem) GetReason() string {
@@ -2259,7 +2328,7 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"\aoptions\x18\x05 \x03(\v2\x14.samebits.v1.SettingR\aoptions\x123\n" +
 	"\n" +
 	"checkpoint\x18\x06 \x01(\v2\x13.samebits.v1.RegionR\n" +
-	"checkpoint\"\x87\x02\n" +
+	"checkpoint\"\xbc\x02\n" +
 	"\tLoadReply\x12/\n" +
 	"\x06inputs\x18\x01 \x03(\v2\x17.samebits.v1.TensorSpecR\x06inputs\x121\n" +
 	"\aoutputs\x18\x02 \x03(\v2\x17.samebits.v1.TensorSpecR\aoutputs\x12)\n" +
@@ -2268,7 +2337,13 @@ const file_samebits_wire_arm_proto_rawDesc = "" +
 	"arenaBytes\x12\x1d\n" +
 	"\n" +
 	"peak_bytes\x18\x05 \x01(\x04R\tpeakBytes\x12+\n" +
-	"\x11checkpoint_length\x18\x06 \x01(\x04R\x10checkpointLength\";\n" +
+	"\x11checkpoint_length\x18\x06 \x01(\x04R\x10checkpointLength\x123\n" +
+	"\blaunches\x18\a \x01(\v2\x17.samebits.v1.LaunchListR\blaunches\"J\n" +
+	"\n" +
+	"LaunchList\x12\x14\n" +
+	"\x05kinds\x18\x01 \x03(\tR\x05kinds\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\fR\x04kind\x12\x12\n" +
+	"\x04lane\x18\x03 \x01(\fR\x04lane\";\n" +
 	"\x04Bank\x123\n" +
 	"\atensors\x18\x01 \x03(\v2\x19.samebits.v1.PlacedTensorR\atensors\"h\n" +
 	"\fPlacedTensor\x12+\n" +
@@ -2383,7 +2458,7 @@ func file_samebits_wire_arm_proto_rawDescGZIP() []byte {
 }
 
 var file_samebits_wire_arm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samebits_wire_arm_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_samebits_wire_arm_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_samebits_wire_arm_proto_goTypes = []any{
 	(ExportRequest_What)(0), // 0: samebits.v1.ExportRequest.What
 	(*Region)(nil),          // 1: samebits.v1.Region
@@ -2401,91 +2476,93 @@ var file_samebits_wire_arm_proto_goTypes = []any{
 	(*ExportReply)(nil),     // 13: samebits.v1.ExportReply
 	(*LoadRequest)(nil),     // 14: samebits.v1.LoadRequest
 	(*LoadReply)(nil),       // 15: samebits.v1.LoadReply
-	(*Bank)(nil),            // 16: samebits.v1.Bank
-	(*PlacedTensor)(nil),    // 17: samebits.v1.PlacedTensor
-	(*PrepareRequest)(nil),  // 18: samebits.v1.PrepareRequest
-	(*PrepareReply)(nil),    // 19: samebits.v1.PrepareReply
-	(*DisturbRequest)(nil),  // 20: samebits.v1.DisturbRequest
-	(*DisturbReply)(nil),    // 21: samebits.v1.DisturbReply
-	(*SituateRequest)(nil),  // 22: samebits.v1.SituateRequest
-	(*SituateReply)(nil),    // 23: samebits.v1.SituateReply
-	(*TraceRequest)(nil),    // 24: samebits.v1.TraceRequest
-	(*TraceReply)(nil),      // 25: samebits.v1.TraceReply
-	(*OperationTrace)(nil),  // 26: samebits.v1.OperationTrace
-	(*MeasureRequest)(nil),  // 27: samebits.v1.MeasureRequest
-	(*MeasureReply)(nil),    // 28: samebits.v1.MeasureReply
-	(*StatsRequest)(nil),    // 29: samebits.v1.StatsRequest
-	(*StatsReply)(nil),      // 30: samebits.v1.StatsReply
-	(*ProcessRequest)(nil),  // 31: samebits.v1.ProcessRequest
-	(*ProcessReply)(nil),    // 32: samebits.v1.ProcessReply
-	(*Problems)(nil),        // 33: samebits.v1.Problems
-	(*Problem)(nil),         // 34: samebits.v1.Problem
-	nil,                     // 35: samebits.v1.StatsReply.NodesByKindEntry
-	(*Setting)(nil),         // 36: samebits.v1.Setting
-	(DType)(0),              // 37: samebits.v1.DType
+	(*LaunchList)(nil),      // 16: samebits.v1.LaunchList
+	(*Bank)(nil),            // 17: samebits.v1.Bank
+	(*PlacedTensor)(nil),    // 18: samebits.v1.PlacedTensor
+	(*PrepareRequest)(nil),  // 19: samebits.v1.PrepareRequest
+	(*PrepareReply)(nil),    // 20: samebits.v1.PrepareReply
+	(*DisturbRequest)(nil),  // 21: samebits.v1.DisturbRequest
+	(*DisturbReply)(nil),    // 22: samebits.v1.DisturbReply
+	(*SituateRequest)(nil),  // 23: samebits.v1.SituateRequest
+	(*SituateReply)(nil),    // 24: samebits.v1.SituateReply
+	(*TraceRequest)(nil),    // 25: samebits.v1.TraceRequest
+	(*TraceReply)(nil),      // 26: samebits.v1.TraceReply
+	(*OperationTrace)(nil),  // 27: samebits.v1.OperationTrace
+	(*MeasureRequest)(nil),  // 28: samebits.v1.MeasureRequest
+	(*MeasureReply)(nil),    // 29: samebits.v1.MeasureReply
+	(*StatsRequest)(nil),    // 30: samebits.v1.StatsRequest
+	(*StatsReply)(nil),      // 31: samebits.v1.StatsReply
+	(*ProcessRequest)(nil),  // 32: samebits.v1.ProcessRequest
+	(*ProcessReply)(nil),    // 33: samebits.v1.ProcessReply
+	(*Problems)(nil),        // 34: samebits.v1.Problems
+	(*Problem)(nil),         // 35: samebits.v1.Problem
+	nil,                     // 36: samebits.v1.StatsReply.NodesByKindEntry
+	(*Setting)(nil),         // 37: samebits.v1.Setting
+	(DType)(0),              // 38: samebits.v1.DType
 }
 var file_samebits_wire_arm_proto_depIdxs = []int32{
-	36, // 0: samebits.v1.DescribeReply.environment:type_name -> samebits.v1.Setting
+	37, // 0: samebits.v1.DescribeReply.environment:type_name -> samebits.v1.Setting
 	1,  // 1: samebits.v1.AttachRequest.region:type_name -> samebits.v1.Region
 	9,  // 2: samebits.v1.BuildReply.inputs:type_name -> samebits.v1.TensorSpec
 	9,  // 3: samebits.v1.BuildReply.outputs:type_name -> samebits.v1.TensorSpec
 	8,  // 4: samebits.v1.BuildReply.others:type_name -> samebits.v1.Other
-	37, // 5: samebits.v1.TensorSpec.dtype:type_name -> samebits.v1.DType
-	16, // 6: samebits.v1.RecordRequest.inputs:type_name -> samebits.v1.Bank
+	38, // 5: samebits.v1.TensorSpec.dtype:type_name -> samebits.v1.DType
+	17, // 6: samebits.v1.RecordRequest.inputs:type_name -> samebits.v1.Bank
 	9,  // 7: samebits.v1.RecordReply.outputs:type_name -> samebits.v1.TensorSpec
 	0,  // 8: samebits.v1.ExportRequest.what:type_name -> samebits.v1.ExportRequest.What
 	1,  // 9: samebits.v1.ExportRequest.region:type_name -> samebits.v1.Region
 	1,  // 10: samebits.v1.LoadRequest.recording:type_name -> samebits.v1.Region
 	1,  // 11: samebits.v1.LoadRequest.weights:type_name -> samebits.v1.Region
-	36, // 12: samebits.v1.LoadRequest.options:type_name -> samebits.v1.Setting
+	37, // 12: samebits.v1.LoadRequest.options:type_name -> samebits.v1.Setting
 	1,  // 13: samebits.v1.LoadRequest.checkpoint:type_name -> samebits.v1.Region
 	9,  // 14: samebits.v1.LoadReply.inputs:type_name -> samebits.v1.TensorSpec
 	9,  // 15: samebits.v1.LoadReply.outputs:type_name -> samebits.v1.TensorSpec
-	17, // 16: samebits.v1.Bank.tensors:type_name -> samebits.v1.PlacedTensor
-	9,  // 17: samebits.v1.PlacedTensor.spec:type_name -> samebits.v1.TensorSpec
-	1,  // 18: samebits.v1.PlacedTensor.region:type_name -> samebits.v1.Region
-	16, // 19: samebits.v1.PrepareRequest.inputs:type_name -> samebits.v1.Bank
-	16, // 20: samebits.v1.PrepareRequest.outputs:type_name -> samebits.v1.Bank
-	36, // 21: samebits.v1.SituateReply.facts:type_name -> samebits.v1.Setting
-	1,  // 22: samebits.v1.TraceRequest.region:type_name -> samebits.v1.Region
-	26, // 23: samebits.v1.TraceReply.operations:type_name -> samebits.v1.OperationTrace
-	9,  // 24: samebits.v1.TraceReply.wanted:type_name -> samebits.v1.TensorSpec
-	35, // 25: samebits.v1.StatsReply.nodes_by_kind:type_name -> samebits.v1.StatsReply.NodesByKindEntry
-	36, // 26: samebits.v1.ProcessRequest.settings:type_name -> samebits.v1.Setting
-	16, // 27: samebits.v1.ProcessRequest.bank:type_name -> samebits.v1.Bank
-	9,  // 28: samebits.v1.ProcessReply.tensors:type_name -> samebits.v1.TensorSpec
-	34, // 29: samebits.v1.Problems.problems:type_name -> samebits.v1.Problem
-	2,  // 30: samebits.v1.Arm.Describe:input_type -> samebits.v1.DescribeRequest
-	4,  // 31: samebits.v1.Arm.Attach:input_type -> samebits.v1.AttachRequest
-	6,  // 32: samebits.v1.Arm.Build:input_type -> samebits.v1.BuildRequest
-	10, // 33: samebits.v1.Arm.Record:input_type -> samebits.v1.RecordRequest
-	12, // 34: samebits.v1.Arm.Export:input_type -> samebits.v1.ExportRequest
-	14, // 35: samebits.v1.Arm.Load:input_type -> samebits.v1.LoadRequest
-	18, // 36: samebits.v1.Arm.Prepare:input_type -> samebits.v1.PrepareRequest
-	20, // 37: samebits.v1.Arm.Disturb:input_type -> samebits.v1.DisturbRequest
-	22, // 38: samebits.v1.Arm.Situate:input_type -> samebits.v1.SituateRequest
-	24, // 39: samebits.v1.Arm.Trace:input_type -> samebits.v1.TraceRequest
-	27, // 40: samebits.v1.Arm.Measure:input_type -> samebits.v1.MeasureRequest
-	29, // 41: samebits.v1.Arm.Stats:input_type -> samebits.v1.StatsRequest
-	31, // 42: samebits.v1.Arm.Process:input_type -> samebits.v1.ProcessRequest
-	3,  // 43: samebits.v1.Arm.Describe:output_type -> samebits.v1.DescribeReply
-	5,  // 44: samebits.v1.Arm.Attach:output_type -> samebits.v1.AttachReply
-	7,  // 45: samebits.v1.Arm.Build:output_type -> samebits.v1.BuildReply
-	11, // 46: samebits.v1.Arm.Record:output_type -> samebits.v1.RecordReply
-	13, // 47: samebits.v1.Arm.Export:output_type -> samebits.v1.ExportReply
-	15, // 48: samebits.v1.Arm.Load:output_type -> samebits.v1.LoadReply
-	19, // 49: samebits.v1.Arm.Prepare:output_type -> samebits.v1.PrepareReply
-	21, // 50: samebits.v1.Arm.Disturb:output_type -> samebits.v1.DisturbReply
-	23, // 51: samebits.v1.Arm.Situate:output_type -> samebits.v1.SituateReply
-	25, // 52: samebits.v1.Arm.Trace:output_type -> samebits.v1.TraceReply
-	28, // 53: samebits.v1.Arm.Measure:output_type -> samebits.v1.MeasureReply
-	30, // 54: samebits.v1.Arm.Stats:output_type -> samebits.v1.StatsReply
-	32, // 55: samebits.v1.Arm.Process:output_type -> samebits.v1.ProcessReply
-	43, // [43:56] is the sub-list for method output_type
-	30, // [30:43] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	16, // 16: samebits.v1.LoadReply.launches:type_name -> samebits.v1.LaunchList
+	18, // 17: samebits.v1.Bank.tensors:type_name -> samebits.v1.PlacedTensor
+	9,  // 18: samebits.v1.PlacedTensor.spec:type_name -> samebits.v1.TensorSpec
+	1,  // 19: samebits.v1.PlacedTensor.region:type_name -> samebits.v1.Region
+	17, // 20: samebits.v1.PrepareRequest.inputs:type_name -> samebits.v1.Bank
+	17, // 21: samebits.v1.PrepareRequest.outputs:type_name -> samebits.v1.Bank
+	37, // 22: samebits.v1.SituateReply.facts:type_name -> samebits.v1.Setting
+	1,  // 23: samebits.v1.TraceRequest.region:type_name -> samebits.v1.Region
+	27, // 24: samebits.v1.TraceReply.operations:type_name -> samebits.v1.OperationTrace
+	9,  // 25: samebits.v1.TraceReply.wanted:type_name -> samebits.v1.TensorSpec
+	36, // 26: samebits.v1.StatsReply.nodes_by_kind:type_name -> samebits.v1.StatsReply.NodesByKindEntry
+	37, // 27: samebits.v1.ProcessRequest.settings:type_name -> samebits.v1.Setting
+	17, // 28: samebits.v1.ProcessRequest.bank:type_name -> samebits.v1.Bank
+	9,  // 29: samebits.v1.ProcessReply.tensors:type_name -> samebits.v1.TensorSpec
+	35, // 30: samebits.v1.Problems.problems:type_name -> samebits.v1.Problem
+	2,  // 31: samebits.v1.Arm.Describe:input_type -> samebits.v1.DescribeRequest
+	4,  // 32: samebits.v1.Arm.Attach:input_type -> samebits.v1.AttachRequest
+	6,  // 33: samebits.v1.Arm.Build:input_type -> samebits.v1.BuildRequest
+	10, // 34: samebits.v1.Arm.Record:input_type -> samebits.v1.RecordRequest
+	12, // 35: samebits.v1.Arm.Export:input_type -> samebits.v1.ExportRequest
+	14, // 36: samebits.v1.Arm.Load:input_type -> samebits.v1.LoadRequest
+	19, // 37: samebits.v1.Arm.Prepare:input_type -> samebits.v1.PrepareRequest
+	21, // 38: samebits.v1.Arm.Disturb:input_type -> samebits.v1.DisturbRequest
+	23, // 39: samebits.v1.Arm.Situate:input_type -> samebits.v1.SituateRequest
+	25, // 40: samebits.v1.Arm.Trace:input_type -> samebits.v1.TraceRequest
+	28, // 41: samebits.v1.Arm.Measure:input_type -> samebits.v1.MeasureRequest
+	30, // 42: samebits.v1.Arm.Stats:input_type -> samebits.v1.StatsRequest
+	32, // 43: samebits.v1.Arm.Process:input_type -> samebits.v1.ProcessRequest
+	3,  // 44: samebits.v1.Arm.Describe:output_type -> samebits.v1.DescribeReply
+	5,  // 45: samebits.v1.Arm.Attach:output_type -> samebits.v1.AttachReply
+	7,  // 46: samebits.v1.Arm.Build:output_type -> samebits.v1.BuildReply
+	11, // 47: samebits.v1.Arm.Record:output_type -> samebits.v1.RecordReply
+	13, // 48: samebits.v1.Arm.Export:output_type -> samebits.v1.ExportReply
+	15, // 49: samebits.v1.Arm.Load:output_type -> samebits.v1.LoadReply
+	20, // 50: samebits.v1.Arm.Prepare:output_type -> samebits.v1.PrepareReply
+	22, // 51: samebits.v1.Arm.Disturb:output_type -> samebits.v1.DisturbReply
+	24, // 52: samebits.v1.Arm.Situate:output_type -> samebits.v1.SituateReply
+	26, // 53: samebits.v1.Arm.Trace:output_type -> samebits.v1.TraceReply
+	29, // 54: samebits.v1.Arm.Measure:output_type -> samebits.v1.MeasureReply
+	31, // 55: samebits.v1.Arm.Stats:output_type -> samebits.v1.StatsReply
+	33, // 56: samebits.v1.Arm.Process:output_type -> samebits.v1.ProcessReply
+	44, // [44:57] is the sub-list for method output_type
+	31, // [31:44] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_samebits_wire_arm_proto_init() }
@@ -2500,7 +2577,7 @@ func file_samebits_wire_arm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samebits_wire_arm_proto_rawDesc), len(file_samebits_wire_arm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -179,20 +179,32 @@ class LoadRequest(_message.Message):
     def __init__(self, recording: _Optional[_Union[Region, _Mapping]] = ..., weights: _Optional[_Union[Region, _Mapping]] = ..., device: _Optional[str] = ..., arm: _Optional[str] = ..., options: _Optional[_Iterable[_Union[_recording_pb2.Setting, _Mapping]]] = ..., checkpoint: _Optional[_Union[Region, _Mapping]] = ...) -> None: ...
 
 class LoadReply(_message.Message):
-    __slots__ = ("inputs", "outputs", "recording_digest", "arena_bytes", "peak_bytes", "checkpoint_length")
+    __slots__ = ("inputs", "outputs", "recording_digest", "arena_bytes", "peak_bytes", "checkpoint_length", "launches")
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     RECORDING_DIGEST_FIELD_NUMBER: _ClassVar[int]
     ARENA_BYTES_FIELD_NUMBER: _ClassVar[int]
     PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    LAUNCHES_FIELD_NUMBER: _ClassVar[int]
     inputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     outputs: _containers.RepeatedCompositeFieldContainer[TensorSpec]
     recording_digest: str
     arena_bytes: int
     peak_bytes: int
     checkpoint_length: int
-    def __init__(self, inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., recording_digest: _Optional[str] = ..., arena_bytes: _Optional[int] = ..., peak_bytes: _Optional[int] = ..., checkpoint_length: _Optional[int] = ...) -> None: ...
+    launches: LaunchList
+    def __init__(self, inputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[TensorSpec, _Mapping]]] = ..., recording_digest: _Optional[str] = ..., arena_bytes: _Optional[int] = ..., peak_bytes: _Optional[int] = ..., checkpoint_length: _Optional[int] = ..., launches: _Optional[_Union[LaunchList, _Mapping]] = ...) -> None: ...
+
+class LaunchList(_message.Message):
+    __slots__ = ("kinds", "kind", "lane")
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    LANE_FIELD_NUMBER: _ClassVar[int]
+    kinds: _containers.RepeatedScalarFieldContainer[str]
+    kind: bytes
+    lane: bytes
+    def __init__(self, kinds: _Optional[_Iterable[str]] = ..., kind: _Optional[bytes] = ..., lane: _Optional[bytes] = ...) -> None: ...
 
 class Bank(_message.Message):
     __slots__ = ("tensors",)
