@@ -71,8 +71,10 @@ func listed(kinds map[string]int64) string {
 // heavy are operations that are a kernel at least each, however others are put together.
 var heavy = []string{"aten::convolution", "aten::_convolution", "aten::cudnn_convolution", "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}
 
-// work counts the heavy operations that depend on an input: what depends on weights alone may be done once, before the capture.
+// work counts the heavy operations that depend on an input, for what depends on weights alone may be done once, before the capture;
+// and that an output depends on, for others need not be done at all. Both are told by storages.
 func work(r *recording.Recording) int64 {
+	needed := needed(r)
 	fed := make([]bool, len(r.Storages))
 	for _, in := range r.Inputs {
 		fed[r.Values[in.Value].Storage] = true
@@ -90,9 +92,31 @@ func work(r *recording.Recording) int64 {
 			fed[r.Values[v].Storage] = true
 			elements += r.Values[v].Numel()
 		}
-		if elements > 0 && slices.Contains(heavy, o.Name) {
+		if elements > 0 && needed[i] && slices.Contains(heavy, o.Name) {
 			n++
 		}
 	}
 	return n
+}
+
+// needed says of each operation whether an output depends on it.
+func needed(r *recording.Recording) []bool {
+	read := make([]bool, len(r.Storages))
+	for _, out := range r.Outputs {
+		read[r.Values[out.Value].Storage] = true
+	}
+	needed := make([]bool, len(r.Operations))
+	var values []int
+	for i := len(r.Operations) - 1; i >= 0; i-- {
+		o := &r.Operations[i]
+		values = recording.Values(o.Results, values[:0])
+		if !slices.ContainsFunc(values, func(v int) bool { return read[r.Values[v].Storage] }) {
+			continue
+		}
+		needed[i] = true
+		for _, v := range recording.Values(o.Arguments, values[:0]) {
+			read[r.Values[v].Storage] = true
+		}
+	}
+	return needed
 }

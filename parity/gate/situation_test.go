@@ -141,18 +141,20 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// fed is a recording of a convolution on an input, and of one on weights alone.
+// fed is a recording of a convolution and a product that are needed, of a product of weights alone, and of one that nobody reads.
 func fed() *recording.Recording {
 	value := func(storage int) recording.Value {
 		return recording.Value{Storage: storage, DType: tensor.Float32, Sizes: []int64{2}, Strides: []int64{1}}
 	}
 	of := func(i int) recording.Argument { return recording.Argument{Kind: recording.ValueOf, Value: i} }
-	return &recording.Recording{Storages: make([]recording.Storage, 5), Inputs: []recording.Named{{Name: "images", Value: 0}},
-		Values: []recording.Value{value(0), value(1), value(2), value(3), value(4)},
+	return &recording.Recording{Storages: make([]recording.Storage, 6), Inputs: []recording.Named{{Name: "images", Value: 0}},
+		Outputs: []recording.Named{{Name: "y", Value: 4}},
+		Values:  []recording.Value{value(0), value(1), value(2), value(3), value(4), value(5)},
 		Operations: []recording.Operation{
 			{Name: "aten::convolution", Arguments: []recording.Argument{of(0), of(1)}, Results: []recording.Argument{of(2)}},
 			{Name: "aten::mm", Arguments: []recording.Argument{of(1), of(1)}, Results: []recording.Argument{of(3)}},
 			{Name: "aten::mm", Arguments: []recording.Argument{{Kind: recording.List, Items: []recording.Argument{of(2), of(3)}}}, Results: []recording.Argument{of(4)}},
+			{Name: "aten::mm", Arguments: []recording.Argument{of(2), of(1)}, Results: []recording.Argument{of(5)}},
 		}}
 }
 

@@ -188,7 +188,7 @@ func totalText(total matrix.Total) string {
 		name = "training in " + name
 	}
 	var parts []string
-	for _, v := range []result.Verdict{result.Exact, result.Consistent, result.Differs, result.EagerNoise, result.Refused, result.Broken} {
+	for _, v := range []result.Verdict{result.Exact, result.Consistent, result.Passed, result.Differs, result.EagerNoise, result.Refused, result.Broken} {
 		n := total.Verdicts[v]
 		switch {
 		case n > 0 && len(parts) == 0:
