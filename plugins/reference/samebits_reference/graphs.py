@@ -48,7 +48,7 @@ class Graph:
                 self._graph.reset()  # gives its memory back
             if is_out_of_memory(error):
                 raise
-            raise ProblemError(_failure(error), Kind.UNIMPLEMENTED) from error
+            raise ProblemError([*watch.problems, _failure(error)], Kind.UNIMPLEMENTED) from error
         finally:
             torch.cuda.set_stream(before)  # PyTorch does not, if the end of the capture fails
             if collecting:

@@ -204,6 +204,8 @@ class PredictSession(FamilySession):
             graph.release()
         for situation in self._situations.values():
             situation.graph = situation.holding = None
+        if graphs_now and self.device.type == "cuda":
+            torch.cuda.empty_cache()  # the next capture's warm-up must not come on top of it
         return len(graphs_now)
 
     def capture(self, situation: Situation) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import ctypes
 from typing import Any
 
@@ -37,37 +38,39 @@ def c64_unseen_write(twin: bool) -> nn.Module:
     return _UnseenWrite(twin)
 
 
+def _default(images: torch.Tensor) -> contextlib.AbstractContextManager[Any]:
+    """Leave the current stream for the device's default one: where eager steps run, and captures never do."""
+    if not images.is_cuda:
+        return contextlib.nullcontext()
+    return torch.cuda.stream(torch.cuda.default_stream(images.device))
+
+
 class _OtherStream(Planted):
-    """Runs on the device's first stream, all of it or the end, whatever the current stream is."""
-
-    stream: Any = None
-
-    def __init__(self, twin: bool, everything: bool) -> None:
-        super().__init__(twin)
-        self.everything = everything
-
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        if self.twin or not images.is_cuda:
-            return self.body(images) + 1.0
-        if self.stream is None:
-            self.stream = torch.cuda.default_stream(images.device)
-        if self.everything:
-            with torch.cuda.stream(self.stream):
-                return self.body(images) + 1.0
         features = self.body(images)
-        with torch.cuda.stream(self.stream):
-            means = images * 2.0
-        return features + means.mean()
+        with contextlib.nullcontext() if self.twin else _default(images):
+            doubled = images * 2.0
+        return features + doubled.mean()
 
 
 def c61_other_stream(twin: bool) -> nn.Module:
     """Run an operation on the default stream, whatever the current one is. Twin: on the current one."""
-    return _OtherStream(twin, everything=False)
+    return _OtherStream(twin)
+
+
+class _FirstStream(Planted):
+    def __init__(self, twin: bool) -> None:
+        super().__init__(twin)
+        self.gain = nn.Parameter(torch.ones(3, 1, 1))
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        with contextlib.nullcontext() if self.twin else _default(images):
+            return images * self.gain
 
 
 def c62_first_stream(twin: bool) -> nn.Module:
     """Run everything on the stream of the first call. Twin: on the current one."""
-    return _OtherStream(twin, everything=True)
+    return _FirstStream(twin)
 
 
 class _UnjoinedStream(Planted):

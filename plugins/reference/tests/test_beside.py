@@ -1,0 +1,150 @@
+"""What a step does beside its operations, and what Python holds of a family."""
+
+from __future__ import annotations
+
+import collections
+import random
+import types
+
+import numpy as np
+import pytest
+import torch
+from conftest import built, probe, take
+from test_recorder import hand_made
+
+from samebits_reference import beside
+from samebits_reference.beside import Generators, capture_is
+from samebits_reference.reachable import Picture
+from samebits_wire.problems import ProblemError
+
+CPU = torch.device("cpu")
+DRAWS = {
+    "torch": lambda: torch.rand(1),
+    "seeds": lambda: torch.manual_seed(3),
+    "python": random.random,
+    "python-seeds": lambda: random.seed(3),
+    "numpy": np.random.random,
+    "numpy-seeds": lambda: np.random.seed(3),
+}
+
+
+@pytest.mark.parametrize("way", DRAWS)
+def test_generators_that_move_are_seen_and_put_back(way: str) -> None:
+    before = (torch.get_rng_state().tolist(), random.getstate(), np.random.get_state()[2])
+    for _ in range(2):  # a seed set again and again shows, too
+        with Generators(CPU) as generators:
+            DRAWS[way]()
+        assert [problem.reason for problem in generators.problems] == ["RNG_STATE_IN_REGION"]
+    assert (torch.get_rng_state().tolist(), random.getstate(), np.random.get_state()[2]) == before
+
+
+def test_generators_that_stay() -> None:
+    with Generators(CPU) as generators:
+        torch.rand(3, generator=torch.Generator())
+    assert generators.problems == []
+
+
+class Asks(torch.nn.Module):
+    def __init__(self, twin: bool) -> None:
+        super().__init__()
+        self.twin = twin
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if torch.cuda.is_current_stream_capturing() and not self.twin:
+            return x + x
+        return x * 2.0
+
+
+def test_a_step_that_is_another_one_while_it_is_captured() -> None:
+    images = probe(built("resnet"), 1)
+    take(hand_made(Asks(twin=True)), images)
+    with pytest.raises(ProblemError, match="CAPTURE_DEPENDENT_DISPATCH") as refusal:
+        take(hand_made(Asks(twin=False)), images)
+    assert "test_beside.py" in refusal.value.problems[0].detail
+    asks = torch.cuda.is_current_stream_capturing
+    with capture_is(True) as asked:
+        assert torch.cuda.is_current_stream_capturing()
+    assert len(asked) == 1
+    assert torch.cuda.is_current_stream_capturing is asks
+
+
+def test_memory_that_is_written_before_it_is_read() -> None:
+    x = torch.rand(4)
+    assert beside.undefined_memory(lambda: torch.empty(4).copy_(x)) == []
+    (problem,) = beside.undefined_memory(lambda: torch.empty(4) + x)
+    assert problem.reason == "UNINITIALISED_MEMORY"
+    assert "test_beside.py" in problem.summary
+    assert beside.undefined_memory(lambda: torch.empty(4) * 0 + torch.rand(4)) == []  # noise is for others to judge
+
+
+class Held:
+    """Something of everything."""
+
+    def __init__(self) -> None:
+        self.module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+        self.number, self.text, self.nothing = 1, "a", None
+        self.lists = [[torch.zeros(2)], collections.deque([1])]
+        self.names = {"a": types.SimpleNamespace(deep=torch.ones(1)), 7: (1, 2)}
+        self.array = np.zeros(3)
+        self.generator = torch.Generator()
+        self.itself = self
+
+
+def put(held: Held) -> None:
+    held.names["a"].deep = torch.ones(1)
+
+
+CHANGES = {
+    "held.number": lambda held: setattr(held, "number", 2),
+    "held.nothing": lambda held: setattr(held, "nothing", 0),
+    "held.module.0.weight": lambda held: setattr(held.module[0].weight, "data", torch.zeros(2, 2)),
+    "held.module.1.running_mean": lambda held: setattr(held.module[1], "running_mean", torch.zeros(2)),
+    "held.module.training": lambda held: setattr(held.module, "training", False),
+    "held.lists[0].length": lambda held: held.lists[0].append(3),
+    "held.names['a'].deep": put,
+    "held.names.keys": lambda held: held.names.pop(7),
+    "held.array": lambda held: held.array.__setitem__(0, 1.0),
+    "held.generator": lambda held: torch.rand(1, generator=held.generator),
+    "held.new": lambda held: setattr(held, "new", torch.zeros(1)),
+    "held.module.0._forward_hooks.keys": lambda held: held.module[0].register_forward_hook(lambda *_: None),
+}
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_a_picture_shows_what_changed(path: str) -> None:
+    held = Held()
+    before = Picture(held=held)
+    assert Picture(held=held).since(before) == []
+    CHANGES[path](held)
+    changed = Picture(held=held).since(before)
+    assert path in changed
+
+
+def test_a_picture_does_not_mind_what_is_equal() -> None:
+    held = Held()
+    before = Picture(held=held)
+    held.names[7] = (1, 2)
+    held.number, held.text = 1, "a"
+    held.module[0].weight.data.mul_(2)  # in place: a replay follows
+    assert Picture(held=held).since(before) == []
+
+
+def test_a_picture_knows_parameters_and_buffers() -> None:
+    picture = Picture(held=Held())
+    assert {"held.module.0.weight", "held.module.1.running_mean"} <= picture.registered
+    assert "held.names['a'].deep" in picture.tensors.keys() - picture.registered
+
+
+def test_writes_that_no_operation_names_are_seen() -> None:
+    class Writes(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("gain", torch.ones(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            made = x * self.gain
+            __import__("ctypes").memset(self.gain.data_ptr(), 0, 4)
+            return made
+
+    with pytest.raises(ProblemError, match="WRITES_STATE: gain holds other bits"):
+        take(hand_made(Writes()), probe(built("resnet"), 1))
