@@ -115,6 +115,7 @@ type trial struct {
 	s     *session
 	truth truth
 	steps int
+	fresh bool // the graph was captured after a release, and nothing was done with it
 }
 
 // situated puts a graph arm, after its replays, through the situations that are asked for, one after the other. What fails is
@@ -291,7 +292,9 @@ func (t *trial) failing(ctx context.Context) (gate.Finding, error) {
 			return gate.Finding{}, err
 		}
 	}
-	return gate.JudgeFailure(failed, back)
+	f, err := gate.JudgeFailure(failed, back)
+	t.fresh = f.Outcome == gate.Passed
+	return f, err
 }
 
 // holding watches memory over replays, and over another capture.
@@ -300,8 +303,15 @@ func (t *trial) holding(ctx context.Context) (gate.Finding, error) {
 	if !t.v.asked.OnGPU() {
 		h.Replays = gate.MinReplays // a step takes long there
 	}
-	fresh, err := t.through(ctx, arm.Released, 1, t.truth.run)
-	if h.Fresh, h.Unknown, h.Refused = fresh.After, fresh.Unknown, fresh.Refused; err != nil || h.Unknown || h.Refused != nil {
+	var err error
+	if t.fresh {
+		h.Fresh, err = t.s.arm.Stats(ctx)
+	} else {
+		var p gate.Passage
+		p, err = t.through(ctx, arm.Released, 1, t.truth.run)
+		h.Fresh, h.Unknown, h.Refused = p.After, p.Unknown, p.Refused
+	}
+	if err != nil || h.Unknown || h.Refused != nil {
 		return gate.JudgeMemory(h), err
 	}
 	for i := range h.Replays {
