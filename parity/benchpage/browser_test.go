@@ -19,7 +19,7 @@ func TestBrowser(t *testing.T) {
 	}
 	for _, dark := range []bool{false, true} {
 		for _, width := range []int{1400, 360} {
-			t.Run(fmt.Sprintf("dark %v, %d wide", dark, width), func(t *testing.T) {
+			b.Run(fmt.Sprintf("dark %v, %d wide", dark, width), func(t *testing.T) {
 				b.Dark(dark)
 				b.Size(width, 900)
 				b.Open(path)

@@ -86,7 +86,7 @@ type Process struct {
 
 // Phase is a number of calls of a kind, one right after the other.
 type Phase struct {
-	Name   string  `json:"phase"`               // start, build, record, load, prepare, steps, trace, measure
+	Name   string  `json:"phase"`               // start, build, record, load, prepare, steps, situations, trace, measure
 	At     float64 `json:"at_ms"`               // since the cell's begin
 	Took   float64 `json:"took_ms"`             // from the begin of the first to the end of the last
 	Waited float64 `json:"waited_ms,omitempty"` // the part of it in which the process waited for its turn

@@ -33,7 +33,7 @@ func TestBrowser(t *testing.T) {
 	path := file(t, sample())
 	for _, dark := range []bool{false, true} {
 		for _, width := range []int{1400, 360} {
-			t.Run(fmt.Sprintf("dark %v, %d wide", dark, width), func(t *testing.T) {
+			b.Run(fmt.Sprintf("dark %v, %d wide", dark, width), func(t *testing.T) {
 				b.Dark(dark)
 				b.Size(width, 900)
 				b.Open(path)
@@ -46,7 +46,7 @@ func TestBrowser(t *testing.T) {
 	}
 	b.Size(1400, 900)
 	b.Open(path)
-	t.Run("each cell opens by its link", func(t *testing.T) {
+	b.Run("each cell opens by its link", func(t *testing.T) {
 		var bad []string
 		b.Eval(`(async () => {
   const bad = [], links = [...document.querySelectorAll("#matrix a.mark")];
@@ -64,7 +64,7 @@ func TestBrowser(t *testing.T) {
 			t.Error(bad)
 		}
 	})
-	t.Run("by keyboard", func(t *testing.T) {
+	b.Run("by keyboard", func(t *testing.T) {
 		b.Open(path)
 		b.Eval(`document.querySelector("details.cell summary").focus()`, nil)
 		b.Press("Enter")
@@ -85,7 +85,7 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("Tab goes through %v, want %v", got, want)
 		}
 	})
-	t.Run("copy", func(t *testing.T) {
+	b.Run("copy", func(t *testing.T) {
 		var said string
 		b.Eval(`(async () => {
   const button = document.querySelector("button.copy");
@@ -97,7 +97,7 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("the button says %q", said)
 		}
 	})
-	t.Run("sort", func(t *testing.T) {
+	b.Run("sort", func(t *testing.T) {
 		var orders [2]string
 		b.Eval(`(() => {
   const column = [...document.querySelectorAll("#matrix thead th")].findIndex((th) => th.textContent === "family");
@@ -113,12 +113,12 @@ func TestBrowser(t *testing.T) {
 		}
 	})
 	b.Quiet()
+	b.Run("filter", func(t *testing.T) { filterMany(t, b) })
+	b.Run("without scripts", func(t *testing.T) { withoutScripts(t, b) })
 }
 
 // A whole run is filtered at once.
-func TestBrowserFilter(t *testing.T) {
-	b := pagetest.NewBrowser(t)
-	b.Size(1400, 900)
+func filterMany(t *testing.T, b *pagetest.Browser) {
 	b.Open(file(t, many()))
 	count := func(words string, choices map[string]string) string {
 		t.Helper()
@@ -155,8 +155,7 @@ func TestBrowserFilter(t *testing.T) {
 }
 
 // Without scripts all is there: links open cells, and no control is shown that would do nothing.
-func TestBrowserWithoutScripts(t *testing.T) {
-	b := pagetest.NewBrowser(t)
+func withoutScripts(t *testing.T, b *pagetest.Browser) {
 	b.Set("Emulation.setScriptExecutionDisabled", map[string]any{"value": true})
 	path := file(t, sample())
 	b.Open(path)

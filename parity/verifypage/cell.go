@@ -178,7 +178,7 @@ type armRow struct {
 }
 
 // armColumns are the titles of an arm's values.
-var armColumns = []string{"median of a step", "least", "steps", "part of reference-graph's", "device peak", "reserved", "arena", "nodes of its graph", "launches in a step"}
+var armColumns = []string{"median of a step", "least", "steps", "part of PyTorch's", "device peak", "reserved", "arena", "nodes of its graph", "launches in a step"}
 
 // ArmColumns is for the template.
 func (cellView) ArmColumns() []string { return armColumns }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"samebits/bridge/arm"
@@ -65,8 +66,10 @@ func plain(value any) string {
 	switch v := value.(type) {
 	case string:
 		return v
-	case bool, float64:
+	case bool:
 		return fmt.Sprint(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	case []any:
 		var parts []string
 		for _, x := range v {

@@ -37,7 +37,7 @@ type timePart struct {
 type shade struct{ Name, Class string }
 
 // phaseNames are those of the suite, in their order; another one is drawn as the last.
-var phaseNames = []string{"start", "build", "record", "load", "prepare", "steps", "trace", "measure", "other"}
+var phaseNames = []string{"start", "build", "record", "load", "prepare", "steps", "situations", "trace", "measure", "other"}
 
 func shadeOf(phase string) shade {
 	at := slices.Index(phaseNames, phase)

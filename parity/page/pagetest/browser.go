@@ -100,6 +100,16 @@ func NewBrowser(t *testing.T) *Browser {
 	return b
 }
 
+// Run is t.Run of a test that uses this browser.
+func (b *Browser) Run(name string, test func(t *testing.T)) {
+	outer := b.t
+	defer func() { b.t = outer }()
+	outer.Run(name, func(t *testing.T) {
+		b.t = t
+		test(t)
+	})
+}
+
 // Open loads a file.
 func (b *Browser) Open(path string) { b.OpenAt(path, "") }
 
