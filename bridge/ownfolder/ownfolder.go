@@ -5,6 +5,8 @@ package ownfolder
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -23,10 +25,13 @@ type Folder struct {
 	lock *os.File
 }
 
-// New sweeps, then makes a folder below base that nobody else may read. Its name begins with prefix.
-func New(base, prefix string) (*Folder, error) {
-	Sweep(base, prefix)
-	path, err := os.MkdirTemp(base, prefix) // 0700
+// prefix begins the names of all such folders; then come what they are for, a word, and digits.
+const prefix = "samebits-"
+
+// New sweeps, then makes a folder below base that nobody else may read.
+func New(base, purpose string) (*Folder, error) {
+	Sweep(base)
+	path, err := os.MkdirTemp(base, prefix+purpose+"-") // 0700
 	if err != nil {
 		return nil, err
 	}
@@ -60,12 +65,14 @@ func (f *Folder) Remove() {
 	}
 }
 
-// Sweep deletes the folders below base whose owners died.
-func Sweep(base, prefix string) {
+var form = regexp.MustCompile(`^` + prefix + `[a-z]+-[0-9]+$`)
+
+// Sweep deletes the folders below base whose owners died, whatever they were for.
+func Sweep(base string) {
 	paths, _ := filepath.Glob(filepath.Join(base, prefix+"*")) // the pattern is well formed
 	for _, path := range paths {
 		info, err := os.Lstat(path)
-		if err == nil && info.IsDir() && ours(info) && abandoned(path, time.Since(info.ModTime())) {
+		if err == nil && info.IsDir() && form.MatchString(info.Name()) && ours(info) && abandoned(path, time.Since(info.ModTime())) {
 			_ = os.RemoveAll(path)
 		}
 	}
@@ -76,10 +83,12 @@ func ours(info os.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Getuid()
 }
 
+// abandoned reports whether nobody holds a folder's lock. One without a lock must be old, and have nothing in it that is not ours.
 func abandoned(path string, age time.Duration) bool {
 	file, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR, 0)
 	if err != nil {
-		return age >= young
+		entries, err := os.ReadDir(path)
+		return err == nil && age >= young && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != lockName+".new" })
 	}
 	defer func() { _ = file.Close() }()
 	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil

@@ -8,12 +8,12 @@ import (
 )
 
 func TestSweep(t *testing.T) {
-	const prefix = "samebits-sockets-"
 	base := t.TempDir()
 	old := time.Now().Add(-time.Hour)
-	folder := func(name string, age time.Time, files ...string) string {
+	stays := map[string]bool{}
+	folder := func(name string, age time.Time, stay bool, files ...string) string {
 		path := filepath.Join(base, name)
-		if err := os.MkdirAll(filepath.Join(path, "plugin-dir1"), 0o700); err != nil {
+		if err := os.MkdirAll(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range files {
@@ -24,28 +24,35 @@ func TestSweep(t *testing.T) {
 		if err := os.Chtimes(path, age, age); err != nil {
 			t.Fatal(err)
 		}
+		stays[path] = stay
 		return path
 	}
-	dead, fresh := folder(prefix+"dead", old), folder(prefix+"fresh", time.Now(), lockName+".new")
-	killed := folder(prefix+"killed", time.Now(), lockName)
-	foreign := folder("somebody-elses", old)
-	link := filepath.Join(base, prefix+"link")
+	folder(prefix+"sockets-1", old, false)
+	folder(prefix+"sockets-2", old, false, lockName+".new")
+	folder(prefix+"sockets-3", time.Now(), true, lockName+".new")
+	folder(prefix+"cold-4", time.Now(), false, lockName, "kernel.so")
+	folder(prefix+"sockets-5", old, true, "somebody's")
+	folder(prefix+"results-2026-1", old, true, lockName)
+	foreign := folder("somebody-elses", old, true)
+	link := filepath.Join(base, prefix+"sockets-6")
 	if err := os.Symlink(foreign, link); err != nil {
 		t.Fatal(err)
 	}
-	live, err := New(base, prefix)
+	stays[link] = true
+	live, err := New(base, "sockets")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer live.Remove()
+	stays[live.Path] = true
 	if err := os.Chtimes(live.Path, old, old); err != nil {
 		t.Fatal(err)
 	}
 
-	Sweep(base, prefix)
-	for path, stays := range map[string]bool{dead: false, fresh: true, killed: false, foreign: true, link: true, live.Path: true} {
-		if _, err := os.Lstat(path); (err == nil) != stays {
-			t.Errorf("%s: stays %v, want %v", filepath.Base(path), err == nil, stays)
+	Sweep(base)
+	for path, stay := range stays {
+		if _, err := os.Lstat(path); (err == nil) != stay {
+			t.Errorf("%s: stays %v, want %v", filepath.Base(path), err == nil, stay)
 		}
 	}
 	live.Remove()

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"samebits/parity/gate"
 	"samebits/parity/launch"
@@ -82,61 +81,6 @@ func TestTrainingEndToEnd(t *testing.T) {
 	r := endToEnd(t, "trainer", "verify", "resnet", "--mode", "train", "--imgsz", "64", "--batch", "4", "--steps", "6")
 	if r.Verdict != result.Consistent || r.Mode != gate.Train || r.Training.Steps != 6 {
 		t.Errorf("%s: %s", r.Verdict, r.Summary)
-	}
-}
-
-// Two cells at once with the real plugins, killed when one is finished: nothing stays behind, and the rest is verified later.
-func TestKilledAndResumedEndToEnd(t *testing.T) {
-	if os.Getenv(launch.PythonVariable) == "" || testing.Short() {
-		t.Skipf("needs an interpreter with PyTorch in %s, and some ten seconds", launch.PythonVariable)
-	}
-	root := t.TempDir()
-	program := build(t, root, "parity", ".")
-	build(t, root, "samebits-predictor", "../../plugins/predictor")
-	output, page := filepath.Join(root, "results"), filepath.Join(root, "MATRIX.md")
-	var stderr bytes.Buffer
-	command := func() *exec.Cmd {
-		cmd := exec.Command(program, "verify", "resnet", "fomo", "--imgsz", "48", "--device", "host", "--jobs", "2", "--output", output, "--resume", "--matrix", page)
-		cmd.Dir = filepath.Join("..", "..") // where the reference plugin's packages are
-		stderr.Reset()
-		cmd.Stderr = &stderr
-		return cmd
-	}
-	killed := command()
-	if err := killed.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var finished []string
-	for deadline := time.Now().Add(5 * time.Minute); len(finished) == 0 && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		finished, _ = filepath.Glob(filepath.Join(output, "*.json")) // the pattern is well formed
-	}
-	if err := killed.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = killed.Wait() // it was killed
-	if len(finished) != 1 {
-		t.Skipf("%d cells were finished when it was killed\n%s", len(finished), stderr.String())
-	}
-	plugins := exec.Command("pgrep", "-f", filepath.Join(root, "bin"))
-	for range 20 {
-		if plugins.Run() != nil { // there are none
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-		plugins = exec.Command("pgrep", "-f", filepath.Join(root, "bin"))
-	}
-	if plugins.ProcessState.Success() {
-		t.Error("plugins of the run that was killed are still there")
-	}
-	if err := command().Run(); err != nil {
-		t.Fatalf("%v\n%s", err, stderr.String())
-	}
-	if !strings.Contains(stderr.String(), "1 of 2 cells are finished already") {
-		t.Errorf("stderr: %s", stderr.String())
-	}
-	table, err := os.ReadFile(page)
-	if err != nil || !strings.Contains(string(table), "fp32: 2 of 2 consistent") {
-		t.Errorf("%v\n%s", err, table)
 	}
 }
 

@@ -89,7 +89,7 @@ func (l *libraries) build(files []string) error {
 		return err
 	}
 	l.cache.prune()
-	ownfolder.Sweep(os.TempDir(), folderPrefix)
+	ownfolder.Sweep(os.TempDir())
 	files = slices.DeleteFunc(files, func(file string) bool {
 		lib, _, err := l.cached(t, file)
 		if lib != nil {

@@ -66,12 +66,9 @@ func findToolchain() (*toolchain, error) {
 		Detail:  "install g++ (Debian and Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++) or set CXX"}}
 }
 
-// folderPrefix begins the names of folders to compile in.
-const folderPrefix = "samebits-host-"
-
 // compile compiles one kernel file with its headers and gives the library's bytes.
 func (t *toolchain) compile(file, text string, headers map[string]string) ([]byte, error) {
-	own, err := ownfolder.New(os.TempDir(), folderPrefix)
+	own, err := ownfolder.New(os.TempDir(), "compile")
 	if err != nil {
 		return nil, err
 	}

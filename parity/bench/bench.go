@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"samebits/bridge/arm"
+	"samebits/bridge/ownfolder"
 	"samebits/parity/gate"
 	"samebits/parity/result"
 	"samebits/parity/smi"
@@ -186,6 +187,9 @@ func (r *run) note(format string, args ...any) {
 
 // folder makes a folder for files of the run.
 func folder() (path string, remove func(), err error) {
-	path, err = os.MkdirTemp("", "samebits-bench-")
-	return path, func() { _ = os.RemoveAll(path) }, err
+	f, err := ownfolder.New(os.TempDir(), "bench")
+	if err != nil {
+		return "", func() {}, err
+	}
+	return f.Path, f.Remove, nil
 }

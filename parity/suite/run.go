@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"samebits/bridge/arm"
+	"samebits/bridge/ownfolder"
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 	"samebits/parity/gate"
@@ -108,16 +109,16 @@ func double(specs []tensor.Spec) []tensor.Spec {
 
 // openCold starts a native graph that finds no compiled kernel. The folder is gone when it stops.
 func (v *verification) openCold(ctx context.Context) (*session, error) {
-	folder, err := os.MkdirTemp("", "samebits-cold-")
+	folder, err := ownfolder.New(os.TempDir(), "cold")
 	if err != nil {
 		return nil, err
 	}
 	s, err := v.openNativeBy(ctx, arm.NativeGraph, func(ctx context.Context) (Arm, error) {
-		a, err := v.suite.Start.(Compiling).NativeIn(ctx, folder, v.settings(reference))
+		a, err := v.suite.Start.(Compiling).NativeIn(ctx, folder.Path, v.settings(reference))
 		return removing{a, folder}, err
 	})
 	if err != nil {
-		_ = os.RemoveAll(folder) // of the two the first error counts
+		folder.Remove()
 	}
 	return s, err
 }
@@ -125,12 +126,12 @@ func (v *verification) openCold(ctx context.Context) (*session, error) {
 // removing is an arm that has a folder as long as it runs.
 type removing struct {
 	Arm
-	folder string
+	folder *ownfolder.Folder
 }
 
 func (r removing) Stop() {
 	r.Arm.Stop()
-	_ = os.RemoveAll(r.folder) // it is a temporary one
+	r.folder.Remove()
 }
 
 // openNative loads the recording into a fresh process of the native engine.
