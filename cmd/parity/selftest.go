@@ -257,12 +257,12 @@ func sayTrialJSON(w io.Writer, o *trialOutcome) error {
 func (t *trials) write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CASE\tFAMILY\tVERDICT\tREASON\tTWIN\tOK")
-	var ran, good, skipped, left int
+	var ran, good, skipped int
+	var left []string
 	for _, o := range t.outcomes {
 		switch {
 		case o.plant == nil:
-			left++
-			fmt.Fprintf(table, "%s\t-\tleft out\t%s\t\t\n", o.of.ID, o.of.LeftOut)
+			left = append(left, fmt.Sprintf("%-5s %s", o.of.ID, o.of.LeftOut))
 		case o.skipped:
 			skipped++
 			fmt.Fprintf(table, "%s\t%s\tneeds a GPU\t\t\t\n", o.of.ID, o.plant.Family)
@@ -279,10 +279,13 @@ func (t *trials) write(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if len(left) > 0 {
+		fmt.Fprintf(w, "\nleft out:\n%s\n", strings.Join(left, "\n"))
+	}
 	for _, o := range t.outcomes {
 		o.complain(w)
 	}
-	_, err := fmt.Fprintf(w, "\n%d of %d faults on %s were found, and their twins certified; %d need a GPU; %d cases are left out\n", good, ran, t.device, skipped, left)
+	_, err := fmt.Fprintf(w, "\n%d of %d faults on %s were found, and their twins certified; %d faults need a GPU, %d cases are left out\n", good, ran, t.device, skipped, len(left))
 	return err
 }
 

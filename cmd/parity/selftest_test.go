@@ -16,7 +16,7 @@ import (
 func TestSelftestMissesNothing(t *testing.T) {
 	c := parity(t, &fakes{}, "selftest", "--device", "host", "--case", "C16,C01,C32")
 	if c.status != 1 || !strings.Contains(c.stdout, "C16 c16-switched-branch: not refused for [RECORDING_CHANGES_WITH_STEP]") ||
-		!strings.Contains(c.stdout, "0 of 1 faults on host were found, and their twins certified; 1 need a GPU; 1 cases are left out") {
+		!strings.Contains(c.stdout, "0 of 1 faults on host were found, and their twins certified; 1 faults need a GPU, 1 cases are left out") {
 		t.Errorf("status %d\n%s%s", c.status, c.stdout, c.stderr)
 	}
 	c = parity(t, &fakes{}, "selftest", "--device", "host", "--case", "C16", "--json")
