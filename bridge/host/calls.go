@@ -133,7 +133,7 @@ func call[Request, Reply any](ctx context.Context, p *Plugin, name string, deadl
 		return reply, nil
 	case ctx.Err() != nil:
 		return none, fmt.Errorf("plugin %s: %s: %w", p.config.Name, name, ctx.Err())
-	case within.Err() == context.DeadlineExceeded:
+	case within.Err() == context.DeadlineExceeded, status.Code(err) == codes.DeadlineExceeded: // the plugin's clock may be first
 		return none, p.hung(name, deadline)
 	}
 	if s := status.Convert(err); s.Code() != codes.Unavailable && within.Err() == nil {
