@@ -88,27 +88,30 @@ func (a *app) here(ctx context.Context, profile string) (*certificate.Here, erro
 		return nil, err
 	}
 	defer b.Close()
-	return hereOn(ctx, b, "", profile)
+	environment, problem := environmentOn(ctx, b, "")
+	h := &certificate.Here{Profile: profile, Problem: problem, Key: certificate.KeyOf(environment, "")}
+	if h.Trainer, err = b.TrainerBuild(); err != nil {
+		h.Trainer = "unknown"
+	}
+	return h, nil
 }
 
-// hereOn looks at one device, or at the first GPU that can be used.
-func hereOn(ctx context.Context, b backend, device, profile string) (*certificate.Here, error) {
-	h := &certificate.Here{Profile: profile, Problem: "none was found"}
-	environment := map[string]string{}
+// environmentOn gives the environment of one device, or of the first GPU that can be used, or why there is none.
+func environmentOn(ctx context.Context, b backend, device string) (environment map[string]string, problem string) {
+	environment, problem = map[string]string{}, "none was found"
 	devices, err := b.Devices(ctx)
 	if err != nil {
-		h.Problem = firstLine(err.Error())
+		problem = firstLine(err.Error())
 	}
 	for _, d := range devices {
 		if !strings.HasPrefix(d.Name, "cuda:") || device != "" && d.Name != device {
 			continue
 		}
 		if d.Problem != "" {
-			h.Problem = firstLine(d.Problem)
+			problem = firstLine(d.Problem)
 			continue
 		}
-		h.Problem = ""
-		environment = settings(d)
+		environment, problem = settings(d), ""
 		break
 	}
 	if info, err := b.Inspect(ctx); err == nil {
@@ -117,11 +120,7 @@ func hereOn(ctx context.Context, b backend, device, profile string) (*certificat
 	if environment["engine_build"], err = b.EngineBuild(); err != nil {
 		environment["engine_build"] = ""
 	}
-	if h.Trainer, err = b.TrainerBuild(); err != nil {
-		h.Trainer = "unknown"
-	}
-	h.Key = certificate.KeyOf(environment, "")
-	return h, nil
+	return environment, problem
 }
 
 func settings(d launch.Device) map[string]string {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"samebits/bridge/arm"
+	"samebits/bridge/certificate"
 	"samebits/bridge/diag"
 	"samebits/parity/predict"
 	"samebits/parity/result"
@@ -86,7 +87,7 @@ certificate), called wrongly, or no picture at all; 3 something broke, a file co
 	flags.BoolVar(&f.annotate, "annotate", false, "write annotated pictures, as LibreYOLO draws them, to --output")
 	flags.BoolVar(&f.json, "json", true, "print one JSON object a picture; false: a line to read")
 	flags.IntVar(&f.limit, "limit", 0, "take the first so many pictures (default: all)")
-	flags.StringVar(&f.certificates, "certificates", "", "folder of certificates (default: $"+certificatesVariable+", goldens/certificates)")
+	flags.StringVar(&f.certificates, "certificates", "", "certificates that count, a file or a folder (default: $"+certificate.Variable+", those that were built in)")
 	flags.StringSliceVar(&f.trust, "trust", nil, "lists of trusted keys, instead of parity's own and the user's")
 	for flag, words := range map[string][]string{"arm": predictArms, "cuda-graph": {"auto", "true", "false"}, "masks": {"polygon", "rle", "none"}} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
@@ -173,9 +174,14 @@ func (a *app) runPredict(ctx context.Context, f *predictFlags, args []string) er
 	} else {
 		o.Warn("no --weights: they are random, of seed %d, and so is what is predicted", cell.Seed)
 	}
-	o.Choose = a.chooseArm(f, b)
-	if f.arm != "" && !f.given("cuda-graph") {
-		o.Choose = nil
+	switch {
+	case o.Arm == "" && f.graph == "false":
+		o.Arm = arm.NativeEager
+	case o.Arm == "":
+		o.Arm = arm.NativeGraph
+		fallthrough
+	case f.given("cuda-graph"):
+		o.Certified, o.Demand = a.certified(f, b), f.graph == "true"
 	}
 	p, err := predict.Open(ctx, b, o)
 	if err != nil {
@@ -197,7 +203,7 @@ func (a *app) runPredict(ctx context.Context, f *predictFlags, args []string) er
 	})
 	if err != nil {
 		found, _ := diag.Of(err)
-		if slices.ContainsFunc(found, func(p diag.Problem) bool { return p.Reason == "CANNOT_WRITE" }) {
+		if slices.ContainsFunc(found, func(p diag.Problem) bool { return p.Reason == predict.CannotWrite }) {
 			return a.broken(err)
 		}
 		return err

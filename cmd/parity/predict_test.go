@@ -42,7 +42,7 @@ func TestPredict(t *testing.T) {
 		{"limited", []string{"fake", mixed, "--limit", "1"}, 1, 1, "EMPTY_FILE"},
 		{"none", []string{"fake", filepath.Join(good, "x*")}, 2, 0, "NO_MATCH"},
 		{"on the host no graph is certified", []string{"fake", good}, 0, 2, "steps run eagerly"},
-		{"demanded", []string{"fake", good, "--cuda-graph", "true"}, 2, 0, "NO_GPU: fake-s classify 8 batch 1 fp32 on host has no SUPPORTS_CUDA_GRAPH here"},
+		{"demanded", []string{"fake", good, "--cuda-graph", "true"}, 2, 0, "parity: NO_GPU: fake-s classify predict 8 batch 1 fp32 has no SUPPORTS_CUDA_GRAPH here"},
 		{"not asked for", []string{"fake", good, "--cuda-graph", "false"}, 0, 2, ""},
 		{"torn weights", []string{"fake", good, "--weights", torn}, 2, 0, "BAD_WEIGHTS_FILE"},
 		{"missing weights", []string{"fake", good, "--weights", torn + "x"}, 2, 0, "no such file"},

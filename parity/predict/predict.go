@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"samebits/bridge/arm"
 	"samebits/bridge/recording"
@@ -17,18 +18,12 @@ import (
 type Options struct {
 	Cell    suite.Cell
 	Weights string // a file; empty: seeded weights
-	Arm     string // reference-eager, reference-graph, native-eager or native-graph; empty: Choose says
-	// Choose is asked for the arm once the cell's size, task and image size are known; it may be nil if Arm is named.
-	Choose   func(ctx context.Context, cell suite.Cell) (Choice, error)
-	Settings Settings
-	Warn     func(format string, args ...any)
-}
-
-// Choice is an arm, and whether its graph holds for the shape of the cell alone.
-type Choice struct {
-	Arm       string
-	OnlyCell  bool // other shapes have no certificate
-	OrEagerly bool // they run eagerly then, instead of being refused
+	Arm     string // reference-eager, reference-graph, native-eager or native-graph
+	// Certified is asked of each recording whether a graph of it may be replayed, and says why not; nil: each may.
+	Certified func(ctx context.Context, cell suite.Cell, recording string) error
+	Demand    bool // refuse what is not certified, instead of running it eagerly
+	Settings  Settings
+	Warn      func(format string, args ...any)
 }
 
 // Settings are LibreYOLO's own. What is nil is left to it.
@@ -44,8 +39,7 @@ type Settings struct {
 
 // Predictor is a family that is ready.
 type Predictor struct {
-	Cell   suite.Cell // with what the family filled in
-	Choice Choice
+	Cell suite.Cell // with what the family filled in
 
 	options Options
 	around  suite.Arm // runs what lies around the step
@@ -54,73 +48,56 @@ type Predictor struct {
 	turn       sync.Mutex // of the arm and what follows
 	arm        suite.Arm
 	memory     pool // of the arm
-	graph      bool
+	graph      bool // steps are replays
 	shapes     map[string]*shape
 	order      []*shape
-	weights    []place // that the native arm was given
-	recordings int     // that it was given
-	wasReady   bool    // for some shape
-	broken     error   // why it never was
+	weights    []place     // that the native arm was given
+	recordings int         // that it was given
+	wasReady   atomic.Bool // for some shape
+	broken     error       // why it never was
 }
 
-// Open builds the family and starts the arm. What cannot be is refused here, as far as no picture is needed to tell.
+// Open builds the family and starts the arm, both at once. What cannot be is refused here, as far as no picture is needed to
+// tell.
 func Open(ctx context.Context, start suite.Starter, o Options) (p *Predictor, err error) {
-	p = &Predictor{Cell: o.Cell, Choice: Choice{Arm: o.Arm}, options: o, shapes: map[string]*shape{}}
+	p = &Predictor{Cell: o.Cell, options: o, shapes: map[string]*shape{}, graph: isGraph(o.Arm)}
 	defer func() {
 		if err != nil {
 			p.Close()
 		}
 	}()
-	if p.isReference() { // both processes build for seconds
-		beside := make(chan error, 1)
-		go func() { beside <- p.openReference(ctx, start) }()
-		err = p.openAround(ctx, start)
-		if failed := <-beside; err == nil {
-			err = failed
-		}
+	if p.around, err = start.Reference(ctx); err != nil {
 		return p, err
 	}
-	if err := p.openAround(ctx, start); err != nil {
-		return p, err
-	}
-	if o.Arm == "" {
-		if p.Choice, err = o.Choose(ctx, p.Cell); err != nil {
-			return p, err
-		}
-	}
-	if p.isReference() {
-		return p, p.openReference(ctx, start)
-	}
+	p.places.arm = p.around
 	described, err := p.around.Describe(ctx)
 	if err != nil {
 		return p, err
 	}
-	p.graph = isGraph(p.Choice.Arm)
-	p.arm, err = start.Native(ctx, described.Environment)
-	p.memory.arm = p.arm
-	return p, err
-}
-
-func (p *Predictor) openAround(ctx context.Context, start suite.Starter) (err error) {
-	if p.around, err = start.Reference(ctx); err != nil {
-		return err
-	}
-	p.places.arm = p.around
+	beside := make(chan error, 1)
+	go func() { beside <- p.openArm(ctx, start, described) }()
 	built, err := p.around.Build(ctx, p.buildRequest(arm.ReferenceEager))
-	if err != nil {
-		return fmt.Errorf("build %v: %w", p.options.Cell, err)
+	if failed := <-beside; err == nil {
+		err = failed
 	}
-	p.Cell.Size, p.Cell.Task, p.Cell.ImgSize = built.Size, built.Task, built.ImgSize
-	return nil
+	if err != nil {
+		return p, fmt.Errorf("build %v: %w", p.options.Cell, err)
+	}
+	p.Cell.Size, p.Cell.Task, p.Cell.ImgSize, p.Cell.Batch = built.Size, built.Task, built.ImgSize, max(p.Cell.Batch, 1)
+	return p, nil
 }
 
-func (p *Predictor) openReference(ctx context.Context, start suite.Starter) error {
-	a, err := start.Reference(ctx)
-	if err != nil {
+func (p *Predictor) openArm(ctx context.Context, start suite.Starter, reference arm.Description) (err error) {
+	if !p.isReference() {
+		p.arm, err = start.Native(ctx, reference.Environment)
+		p.memory.arm = p.arm
 		return err
 	}
-	p.arm, p.memory.arm, p.graph = a, a, isGraph(p.Choice.Arm)
-	_, err = a.Build(ctx, p.buildRequest(p.Choice.Arm))
+	if p.arm, err = start.Reference(ctx); err != nil {
+		return err
+	}
+	p.memory.arm = p.arm
+	_, err = p.arm.Build(ctx, p.buildRequest(p.options.Arm))
 	return err
 }
 
@@ -130,7 +107,7 @@ func (p *Predictor) buildRequest(name string) arm.BuildRequest {
 		Device: c.ReferenceDevice(), Arm: name, ImgSize: c.ImgSize, Batch: c.Batch, WeightsFile: p.options.Weights}
 }
 
-func (p *Predictor) isReference() bool { return strings.HasPrefix(p.Choice.Arm, "reference-") }
+func (p *Predictor) isReference() bool { return strings.HasPrefix(p.options.Arm, "reference-") }
 
 func isGraph(name string) bool { return name == arm.NativeGraph || name == arm.ReferenceGraph }
 
@@ -155,7 +132,7 @@ func (p *Predictor) settings() []recording.Setting {
 	s := p.options.Settings
 	var all []recording.Setting
 	add := func(key string, value any) { all = append(all, recording.Setting{Key: key, Value: fmt.Sprint(value)}) }
-	add("batch", max(p.Cell.Batch, 1))
+	add("batch", p.Cell.Batch)
 	if s.Conf != nil {
 		add("conf", *s.Conf)
 	}

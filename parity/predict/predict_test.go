@@ -33,6 +33,10 @@ func files(t *testing.T, texts ...string) []Picture {
 	return pictures
 }
 
+func refusal(reason string) error {
+	return &host.CallError{Plugin: "predictor", Problems: diag.Problems{{Reason: reason, Summary: "aten::nobody"}}}
+}
+
 func options(name string) Options {
 	return Options{Arm: name, Cell: suite.Cell{Family: "fake", Precision: "fp32", Profile: "exact-1", Device: "host"}}
 }
@@ -111,7 +115,7 @@ func TestEachPictureHasItsAnswer(t *testing.T) {
 
 func TestWhatGoesWrong(t *testing.T) {
 	pictures := files(t, "a", "b", "c", "d", "e")
-	refused := &host.CallError{Plugin: "predictor", Problems: diag.Problems{{Reason: "UNKNOWN_OPERATION", Summary: "aten::nobody"}}}
+	refused := refusal("UNKNOWN_OPERATION")
 	crashed := &host.Error{Reason: host.ReasonCrashed, Plugin: "predictor"}
 	for _, c := range []struct {
 		name   string
@@ -165,37 +169,49 @@ func TestARunEndsEarly(t *testing.T) {
 	}
 }
 
-func TestAGraphHoldsForTheShapeOfItsCellAlone(t *testing.T) {
+func TestAGraphNeedsItsCertificate(t *testing.T) {
+	no := diag.New("NO_CERTIFICATE", "", "nobody certified it")
 	for _, c := range []struct {
-		eagerly, same bool
-		want          string
+		name   string
+		arm    string
+		demand bool
+		why    error
+		want   string // the arm as it ran; empty: refused
 	}{
-		{false, true, arm.NativeGraph}, {true, true, arm.NativeGraph}, {true, false, arm.NativeEager}, {false, false, "OTHER_SHAPE"},
+		{"certified", arm.NativeGraph, true, nil, arm.NativeGraph},
+		{"not certified", arm.NativeGraph, false, no, arm.NativeEager},
+		{"not certified, and demanded", arm.NativeGraph, true, no, ""},
+		{"of PyTorch", arm.ReferenceGraph, false, no, arm.ReferenceEager},
+		{"no graph", arm.NativeEager, true, no, arm.NativeEager},
+		{"nobody knows", arm.NativeGraph, false, errors.New("the disk is gone"), ""},
 	} {
-		o := options("")
-		o.Choose = func(_ context.Context, cell suite.Cell) (Choice, error) {
-			if cell.Task != "classify" || cell.ImgSize != 8 || cell.Size != "s" {
-				t.Errorf("asked for %v", cell)
+		t.Run(c.name, func(t *testing.T) {
+			o := options(c.arm)
+			asked, warned := 0, 0
+			o.Demand, o.Warn = c.demand, func(string, ...any) { warned++ }
+			o.Certified = func(_ context.Context, cell suite.Cell, recording string) error {
+				asked++
+				if cell.Task != "classify" || cell.ImgSize != 8 || cell.Size != "s" || cell.Batch != 1 || len(recording) != 64 {
+					t.Errorf("asked for %v, %s", cell, recording)
+				}
+				return c.why
 			}
-			return Choice{Arm: arm.NativeGraph, OnlyCell: true, OrEagerly: c.eagerly}, nil
-		}
-		if !c.same {
-			o.Cell.Batch = 2 // the fakes' images are of one
-		}
-		warned := 0
-		o.Warn = func(string, ...any) { warned++ }
-		got, err := answers(t, &suitetest.Starter{}, o, files(t, "a", "b"))
-		if !c.same {
-			got = got[:1]
-		}
-		for _, answer := range got {
-			if err != nil || !strings.HasPrefix(answer, c.want) {
-				t.Errorf("%+v: %v, %v", c, got, err)
+			got, err := answers(t, &suitetest.Starter{}, o, files(t, "a", "b", "c"))
+			if (err != nil) != (c.want == "") || err == nil && len(got) != 3 {
+				t.Fatalf("%v, %v", got, err)
 			}
-		}
-		if want := c.eagerly && !c.same; (warned == 1) != want {
-			t.Errorf("%+v: warned %d times", c, warned)
-		}
+			for _, answer := range got {
+				if !strings.HasPrefix(answer, c.want+" ") {
+					t.Errorf("%v", got)
+				}
+			}
+			if err != nil && err.Error() != c.why.Error() {
+				t.Errorf("%v", err)
+			}
+			if wants := c.arm != arm.NativeEager; (asked == 1) != wants || (warned == 1) != (wants && c.why != nil && c.want != "") {
+				t.Errorf("asked %d times, warned %d times", asked, warned)
+			}
+		})
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"samebits/bridge/arm"
@@ -43,10 +45,15 @@ func (p *Predictor) Run(ctx context.Context, pictures []Picture, each func(Outco
 			case <-ctx.Done():
 				return
 			}
+			ended := make(chan struct{})
 			go func() {
+				defer close(ended)
 				outcomes, err := p.predict(ctx, number, some)
 				answer <- done{outcomes, err}
 			}()
+			if !p.wasReady.Load() { // whether the arm can be made ready at all is for the first to say
+				<-ended
+			}
 		}
 	}()
 	var failed error
@@ -136,21 +143,20 @@ func (p *Predictor) predict(ctx context.Context, number int, pictures []Picture)
 	return outcomes, nil
 }
 
+// CannotWrite is the reason of a file that cannot be written.
+const CannotWrite = "CANNOT_WRITE"
+
 // ends reports whether an error would come again with every picture.
 func ends(ctx context.Context, err error) bool {
 	var gone *host.Error
 	var unready NotReadyError
-	if ctx.Err() != nil || errors.As(err, &gone) || errors.As(err, &unready) || errors.Is(err, arm.ErrOutOfMemory) ||
-		errors.Is(err, arm.ErrUnimplemented) {
+	if ctx.Err() != nil || errors.As(err, &gone) || errors.As(err, &unready) || errors.Is(err, arm.ErrOutOfMemory) {
 		return true
 	}
 	problems, _ := diag.Of(err)
-	for _, problem := range problems {
-		if problem.Reason == "CANNOT_WRITE" || problem.Reason == "BAD_SETTING" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(problems, func(p diag.Problem) bool {
+		return slices.Contains([]string{CannotWrite, "BAD_SETTING", "NOT_PREDICTABLE", "UNIMPLEMENTED", "UNKNOWN_STAGE"}, p.Reason)
+	})
 }
 
 // batch is one prediction under way.
@@ -197,9 +203,8 @@ func (b *batch) once(ctx context.Context, wants arm.ProcessReply) (reply arm.Pro
 		return reply, err
 	}
 	b.ms["step"] += float64(took) / float64(time.Millisecond)
-	b.arm = b.Choice.Arm
-	if !graph && b.arm == arm.NativeGraph {
-		b.arm = arm.NativeEager
+	if b.arm = b.options.Arm; !graph {
+		b.arm = strings.Replace(b.arm, "graph", "eager", 1)
 	}
 	return b.stage(ctx, "finish", made.Bank)
 }

@@ -9,6 +9,7 @@ import (
 
 	"samebits/bridge/arm"
 	"samebits/bridge/diag"
+	"samebits/bridge/digest"
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 )
@@ -55,45 +56,24 @@ func (p *Predictor) ready(ctx context.Context, given, made bank) (int, error) {
 	if s, known := p.shapes[key]; known {
 		return slices.Index(p.order, s), nil
 	}
-	if err := p.certified(given.Bank); err != nil {
-		return 0, err
-	}
 	if len(p.order) == mostShapes {
 		p.forget()
 	}
 	if err := p.add(ctx, key, given, made); err != nil {
 		p.forget() // what the arm has of it, and of the others, is unknown
-		if !p.wasReady {
+		if !p.wasReady.Load() {
 			err = NotReadyError{err}
 			p.broken = err
 		}
 		return 0, err
 	}
-	p.wasReady = true
+	p.wasReady.Store(true)
 	return len(p.order) - 1, nil
 }
 
-// certified refuses a graph of a shape that has no certificate, or has all steps run eagerly from now on.
-func (p *Predictor) certified(inputs arm.Bank) error {
-	size := p.Cell.ImgSize
-	if !p.graph || !p.Choice.OnlyCell || slices.Equal(inputs[0].Sizes, []int64{max(p.Cell.Batch, 1), 3, size, size}) {
-		return nil
-	}
-	problem := diag.Problem{Reason: "OTHER_SHAPE", Path: "images",
-		Summary: fmt.Sprintf("images of %v have no certificate, only those of the cell have", inputs[0].Sizes)}
-	if !p.Choice.OrEagerly {
-		return diag.Problems{problem}
-	}
-	p.warn("%v; steps run eagerly from now on", problem)
-	p.graph = false
-	return nil
-}
-
 func (p *Predictor) add(ctx context.Context, key string, given, made bank) error {
-	if !p.isReference() {
-		if err := p.load(ctx, given.Bank); err != nil {
-			return err
-		}
+	if err := p.record(ctx, given.Bank); err != nil {
+		return err
 	}
 	var s shape
 	var err error
@@ -125,23 +105,36 @@ func (p *Predictor) forget() {
 	p.weights = nil
 }
 
-// load has one step recorded, and gives the recording with its weights to the native arm.
-func (p *Predictor) load(ctx context.Context, inputs arm.Bank) error {
+// record has one step recorded, asks whether a graph of it may be replayed, and gives the recording with its weights to the
+// native arm. A reference arm that asks nobody needs none.
+func (p *Predictor) record(ctx context.Context, inputs arm.Bank) error {
+	asks := p.graph && p.options.Certified != nil
+	if p.isReference() && !asks {
+		return nil
+	}
 	reply, err := p.around.Record(ctx, inputs)
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
-	request := arm.LoadRequest{Device: p.Cell.Device, Arm: p.Choice.Arm}
 	file, err := p.carry(ctx, arm.TheRecording, reply.RecordingLength)
 	if err != nil {
 		return err
 	}
 	defer p.memory.put(file) // it is decoded at once
-	request.Recording, _ = file.of(reply.RecordingLength)
+	region, data := file.of(reply.RecordingLength)
+	if asks {
+		if err := p.certified(ctx, digest.Bytes(data)); err != nil {
+			return err
+		}
+	}
+	if p.isReference() {
+		return nil
+	}
 	weights, err := p.carry(ctx, arm.TheWeights, reply.WeightsLength)
 	if err != nil {
 		return err
 	}
+	request := arm.LoadRequest{Recording: region, Device: p.Cell.Device, Arm: p.options.Arm}
 	request.Weights, _ = p.keep(weights, reply.WeightsLength).of(reply.WeightsLength)
 	if p.recordings > 0 {
 		request.Options = []recording.Setting{{Key: "add", Value: "on"}}
@@ -150,6 +143,21 @@ func (p *Predictor) load(ctx context.Context, inputs arm.Bank) error {
 		return err
 	}
 	p.recordings++
+	return nil
+}
+
+// certified refuses to replay what is not certified, or has all steps run eagerly from now on.
+func (p *Predictor) certified(ctx context.Context, recording string) error {
+	why := p.options.Certified(ctx, p.Cell, recording)
+	problems, known := diag.Of(why)
+	switch {
+	case why == nil || !known || len(problems) == 0:
+		return why
+	case p.options.Demand:
+		return problems
+	}
+	p.warn("steps run eagerly: %v", problems[0])
+	p.graph = false
 	return nil
 }
 

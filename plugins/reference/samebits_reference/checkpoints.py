@@ -14,7 +14,6 @@ from typing import Any
 import safetensors
 import safetensors.torch
 import torch
-from blake3 import blake3
 
 from samebits_reference import weights
 from samebits_reference.cells import Cell
@@ -53,12 +52,6 @@ class Checkpoint:
         have = weights.state(module)
         given = {name: tensor for name, tensor in self.content.items() if not weights.is_constant(name)}
         return self.plain and all(name in have and have[name].shape == tensor.shape for name, tensor in given.items())
-
-    def words(self) -> str:
-        """Say for a recording's header where its weights come from."""
-        digest = blake3()
-        digest.update_mmap(self.path)
-        return f"none: weights of a file with BLAKE3 {digest.hexdigest()}"
 
 
 def read(path: str, cell: Cell) -> Checkpoint:

@@ -164,7 +164,8 @@ def construct(asked: Order) -> Constructed:
     if checkpoint is not None:
         family, given = _from_file(model_class, cell, order, checkpoint)
         family.model.eval()
-        return Constructed(asked, cell, order, family, checkpoint.words(), given)
+        # A recording holds no weights: that of a step is the same for all, and found among certificates.
+        return Constructed(asked, cell, order, family, season.words(cell.package), given)
     family = builders.construct(model_class, cell, size, order.batch, order.seed)
     module: torch.nn.Module = family.model.eval()
     seasoning = season.FRESH if order.fresh_weights else season.season(module, cell.package, order.seed)

@@ -233,6 +233,8 @@ def _check(built: Built) -> None:
         why = "it takes prompts or packed patches, not pictures alone"
     elif cell.group == BEYOND:
         why = "no step of it can be taken out"
+    elif not hasattr(built.family, "predict"):
+        why = "it is no family of LibreYOLO"
     else:
         return
     problem = Problem("NOT_PREDICTABLE", f"{cell.family} {cell.task} does not predict pictures here: {why}", "family")

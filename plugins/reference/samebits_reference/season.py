@@ -64,6 +64,12 @@ def season(module: nn.Module, family: str, seed: int) -> str:
                     seen.add(tensor.data_ptr())
                     ends = bias if bias and tensor is part.bias else (low, high)
                     draw.fill(tensor, *ends)
+    return words(family)
+
+
+def words(family: str) -> str:
+    """Say what is done to a family."""
+    damped, shifted = DAMPED.get(family, {}), SHIFTED.get(family, {})
     text = TEXT.format(damped=", ".join(f"{pattern} {factor}" for pattern, factor in damped.items()) or "none")
     return text + "".join(f"; bias of {pattern} {low}..{high}" for pattern, (low, high) in shifted.items())
 
