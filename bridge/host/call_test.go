@@ -98,6 +98,20 @@ func TestCalls(t *testing.T) {
 		!slices.Equal(r.Facts, []recording.Setting{setting("seed", "9223372036854775808")}) {
 		t.Errorf("Situate: %+v, %v", r, err)
 	}
+	processed, place, err := p.Memory().AllocBank(t.Context(), []tensor.Spec{spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place[0][0] = 42
+	request := host.ProcessRequest{Stage: "peel", Settings: []recording.Setting{setting("a", "1"), setting("a", "2")}, Bank: processed}
+	if r, err := p.Process(t.Context(), request); err != nil || len(r.Tensors) != 1 || r.Tensors[0].Name != spec.Name || !slices.Equal(r.Tensors[0].Sizes, spec.Sizes) ||
+		!strings.HasPrefix(r.Text, "peel [{a 1} {a 2}] 42 xxx") || len(r.Text) < 8<<20 {
+		t.Errorf("Process: %.100s, %v", r.Text, err)
+	}
+	request.Bank[0].Region.Offset += 32
+	if _, err := p.Process(t.Context(), request); err == nil || !strings.Contains(err.Error(), "bank/images: REGION") {
+		t.Errorf("Process of no place: %v", err)
+	}
 	// The test arm claims a tensor of 2^80 elements.
 	_, err = p.Trace(t.Context(), host.TraceRequest{Want: &host.Wanted{Result: 4}})
 	if ps, _ := diag.Of(err); len(ps) != 1 || ps[0].Reason != "PLUGIN_REPLY" || ps[0].Path != "4" {

@@ -128,6 +128,9 @@ func TestPythonRefusals(t *testing.T) {
 		!strings.Contains(err.Error(), `UNKNOWN_SITUATION: this arm knows no situation "flood"`) {
 		t.Errorf("Situate: %v", err)
 	}
+	if _, err := p.Process(t.Context(), host.ProcessRequest{Stage: "peel"}); !errors.Is(err, arm.ErrUnimplemented) {
+		t.Errorf("Process: %v", err)
+	}
 	if _, err := p.Prepare(t.Context(), host.PrepareRequest{Inputs: []host.Bank{{{Spec: spec}}}, Outputs: []host.Bank{{}}}); err == nil ||
 		!strings.Contains(err.Error(), "inputs[0]/images: REGION") {
 		t.Errorf("Prepare: %v", err)

@@ -147,6 +147,13 @@ func (a *testArm) Situate(ctx context.Context, r serve.SituateRequest) (serve.Si
 	return serve.SituateReply{Facts: []recording.Setting{setting("seed", strconv.FormatUint(r.Seed, 10))}}, nil
 }
 
+// Process gives back what it was asked, in a text that is longer than gRPC takes by default.
+func (a *testArm) Process(_ context.Context, memory *serve.Memory, r serve.ProcessRequest) (serve.ProcessReply, error) {
+	data, err := memory.Tensor(r.Bank[0])
+	return serve.ProcessReply{Tensors: []tensor.Spec{r.Bank[0].Spec},
+		Text: fmt.Sprintf("%s %v %d %s", r.Stage, r.Settings, data[0], strings.Repeat("x", 8<<20))}, err
+}
+
 func (a *testArm) Trace(_ context.Context, _ *serve.Memory, request serve.TraceRequest) (serve.TraceReply, error) {
 	return serve.TraceReply{Operations: []serve.OperationTrace{{Operation: 3, Digests: []string{"aa", ""}}},
 		Wanted: tensor.Spec{Name: strconv.Itoa(request.Want.Result), DType: tensor.Float32, Sizes: []int64{1 << 40, 1 << 40}}}, nil

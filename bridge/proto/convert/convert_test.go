@@ -86,6 +86,8 @@ func TestRoundTrips(t *testing.T) {
 		"DisturbRequest": trip(Disturb, DisturbFrom),
 		"SituateRequest": trip(Situate, SituateFrom),
 		"SituateReply":   trip(SituateReply, SituateReplyFrom),
+		"ProcessRequest": trip(Process, ProcessFrom),
+		"ProcessReply":   trip(ProcessReply, ProcessReplyFrom),
 		"TraceRequest":   trip(Trace, TraceFrom),
 		"MeasureRequest": trip(Measure, MeasureFrom),
 		"Bank":           trip(Bank, bankFrom),

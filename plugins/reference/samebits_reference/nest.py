@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,6 +14,14 @@ class _Place:
     """Where a tensor was, by its number in the order of `flatten`."""
 
     number: int
+
+
+@dataclasses.dataclass(frozen=True)
+class _Nest:
+    """A list, a tuple or a mapping, with what is in it by its keys."""
+
+    like: type
+    inside: list[tuple[Any, Any]]
 
 
 class Frame:
@@ -35,21 +43,20 @@ class Frame:
             return _Place(self._count - 1)
         if isinstance(node, Mapping):
             inside = {key: self._of(node[key]) for key in sorted(node, key=str)}  # numbered as `flatten` goes
-            return _like(node, ((key, inside[key]) for key in node))
+            return _Nest(type(node), [(key, inside[key]) for key in node])
         if isinstance(node, list | tuple):
-            return _like(node, (self._of(item) for item in node))
+            return _Nest(type(node), [(None, self._of(item)) for item in node])
         return node
 
 
 def _filled(node: Any, tensors: Sequence[torch.Tensor]) -> Any:
     if isinstance(node, _Place):
         return tensors[node.number]
-    if isinstance(node, Mapping):
-        return _like(node, ((key, _filled(item, tensors)) for key, item in node.items()))
-    if isinstance(node, list | tuple):
-        return _like(node, (_filled(item, tensors) for item in node))
-    return node
-
-
-def _like(node: Any, items: Iterator[Any]) -> Any:
-    return type(node)(*items) if hasattr(node, "_fields") else type(node)(items)
+    if not isinstance(node, _Nest):
+        return node
+    items = [(key, _filled(item, tensors)) for key, item in node.inside]
+    if issubclass(node.like, Mapping):
+        return node.like(items)  # type: ignore[call-arg]
+    if hasattr(node.like, "_fields"):
+        return node.like(*(item for _, item in items))
+    return node.like(item for _, item in items)  # type: ignore[call-arg]

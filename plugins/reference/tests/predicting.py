@@ -11,7 +11,7 @@ import numpy as np
 from conftest import HostMemory
 from PIL import Image
 
-from samebits_reference.arms import EAGER, ReferenceArm
+from samebits_reference.arms import EAGER, GRAPH, ReferenceArm
 from samebits_wire import arm_pb2 as wire
 from samebits_wire.recording_pb2 import Setting
 
@@ -29,11 +29,11 @@ def picture(path: pathlib.Path, width: int, height: int, seed: int = 0) -> pathl
 class Host:
     """Two arms of one family."""
 
-    def __init__(self, memory: HostMemory, **order: Any) -> None:
-        self.memory = memory
+    def __init__(self, memory: HostMemory, arm: str = EAGER, device: str = "cpu", /, **order: Any) -> None:
+        self.memory, self.arm = memory, arm
         self.around, self.steps = ReferenceArm(), ReferenceArm()
-        for arm in (self.around, self.steps):
-            self.built = arm.build(wire.BuildRequest(arm=EAGER, device="cpu", **order), memory.memory)
+        for process, name in ((self.around, EAGER), (self.steps, arm)):
+            self.built = process.build(wire.BuildRequest(arm=name, device=device, **order), memory.memory)
         self.shapes: list[tuple[int, ...]] = []  # of the steps
 
     def process(self, stage: str, bank: wire.Bank | None = None, /, **settings: Any) -> wire.ProcessReply:
@@ -56,7 +56,8 @@ class Host:
             self.shapes.append(tuple(reply.tensors[0].sizes))
             inputs = self.memory.bank(reply.tensors)
             outputs = self.memory.bank(self.process("give", inputs, number=number).tensors)
-            self.steps.prepare(wire.PrepareRequest(inputs=[inputs], outputs=[outputs]), self.memory.memory)
+            request = wire.PrepareRequest(inputs=[inputs], outputs=[outputs], cuda_graph=self.arm == GRAPH)
+            self.steps.prepare(request, self.memory.memory)
             self.steps.step(0, 0)
             reply = self.process("finish", outputs, number=number)
         return json.loads(reply.text)

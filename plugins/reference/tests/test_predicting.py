@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import pathlib
-from typing import Any
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,6 +18,8 @@ from predicting import Host, picture
 
 from samebits_reference import answers, families
 from samebits_reference.families import Order
+from samebits_reference.nest import Frame
+from samebits_reference.stopped import Stopped
 from samebits_wire import arm_pb2 as wire
 from samebits_wire.problems import ProblemError
 
@@ -34,8 +39,15 @@ CELLS = [
     pytest.param(Order("depth_anything3", imgsz=56), {}, marks=slow),
     pytest.param(Order("eomt"), {}, marks=slow),
     pytest.param(Order("clip"), {}, marks=slow),
-    pytest.param(Order("ppocr", imgsz=64), {}, marks=slow),
+    pytest.param(Order("ppocr", imgsz=64), {"conf": 0.0}, marks=slow),
 ]
+
+
+@pytest.fixture
+def host() -> Iterator[HostMemory]:
+    memory = HostMemory(2 << 30)  # pages that nobody writes cost nothing
+    yield memory
+    memory.close()
 
 
 def own(order: Order, sources: list[pathlib.Path], folder: pathlib.Path, **options: Any) -> list[dict[str, Any]]:
@@ -222,3 +234,77 @@ def test_pictures_are_annotated(host: HostMemory, tmp_path: pathlib.Path) -> Non
         at.predict(source, output=tmp_path / "missing", annotate="true")
     with pytest.raises(ProblemError, match="BAD_SETTING"):
         at.predict(source, annotate="true")
+
+
+# Calls that stop.
+
+
+class Family:
+    """What keeps things of the call at hand in an attribute, as eomt does, and counts calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self._graph_runner: Any = None
+
+    def predict(self, name: str) -> str:
+        self.last = name
+        made = self._graph_runner.run(torch.zeros(1))
+        again = self._graph_runner.run(torch.ones(1))
+        self.calls += 1
+        if name == "bad":
+            raise ValueError(self.last)
+        return f"{self.last} {made} {again} {self.mode}"
+
+
+def stopped(family: Family, name: str) -> Stopped:
+    call = Stopped(family, {"mode": "own"}, lambda: family.predict(name))
+    call.go_on()
+    return call
+
+
+def test_calls_that_stop_keep_their_own_attributes() -> None:
+    family = Family()
+    one, two = stopped(family, "one"), stopped(family, "two")
+    assert family._graph_runner is None
+    assert not hasattr(family, "last")
+    two.go_on("a")
+    one.go_on("b")
+    one.go_on("c")
+    two.go_on("d")
+    assert (one.wanted, one.result, two.wanted, two.result) == (None, "one b c own", None, "two a d own")
+    assert (family._graph_runner, family.last, hasattr(family, "mode")) == (None, "two", False)
+
+
+def test_a_call_that_fails_or_is_abandoned_leaves_the_family_alone() -> None:
+    family = Family()
+    bad, left = stopped(family, "bad"), stopped(family, "left")
+    bad.go_on("a")
+    with pytest.raises(ValueError, match="bad"):
+        bad.go_on("b")
+    left.abandon()
+    left.abandon()
+    assert vars(family) == {"calls": 0, "_graph_runner": None}
+    assert not any(thread.name == "predict" for thread in threading.enumerate())
+
+
+# Outputs.
+
+
+class Pair(NamedTuple):
+    one: torch.Tensor
+    other: str
+
+
+def test_a_frame_puts_tensors_where_the_step_gave_them() -> None:
+    a, b, c, d = (torch.full((2,), float(n)) for n in range(4))
+    output = {"z": [a, None, (b,)], "a": Pair(c, "words"), 3: OrderedDict(x=d), "n": 7}
+    filled = Frame(output).fill([tensor + 10 for _, tensor in families.flatten(output)])
+    assert list(filled) == ["z", "a", 3, "n"]
+    assert isinstance(filled["a"], Pair)
+    assert isinstance(filled["z"][2], tuple)
+    assert isinstance(filled[3], OrderedDict)
+    assert (filled["z"][1], filled["a"].other, filled["n"]) == (None, "words", 7)
+    ours = [(name, tensor - 10) for name, tensor in families.flatten(filled)]
+    assert all(torch.equal(mine, theirs) for (_, mine), (_, theirs) in zip(ours, families.flatten(output), strict=True))
+    with pytest.raises(ValueError, match="3 tensors for 4 places"):
+        Frame(output).fill([a, b, c])
