@@ -1,4 +1,4 @@
-"""Keeps what text towers make of a thousand class names: that takes minutes of a processor, and all processes of a cell need it.
+"""Keeps what text towers make of a thousand class names: it takes a processor minutes, and all processes of a cell need it.
 
 A file is named by all that its numbers depend on: the weights, the texts, PyTorch, the processor and the threads. A damaged
 one is made anew.
