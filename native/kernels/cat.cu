@@ -11,11 +11,32 @@ struct part {
 
 template <class Word> __device__ __forceinline__ void copy_rows(const part& p) {
   uint32_t words = p.len / sizeof(Word);
-  GRID_STRIDE(i, (int64_t)p.rows * words) {
-    uint32_t row = p.rows == 1 ? 0 : (uint32_t)i / words;
-    int64_t at = (i - (int64_t)row * words) * sizeof(Word);
+  int64_t all = (int64_t)p.rows * words;
+#ifdef CUDA_HOST
+  GRID_STRIDE(i, all) {
+    int64_t row = i / words, at = (i - row * words) * sizeof(Word);
     *(Word*)(p.to + row * p.pitch + at) = *(const Word*)(p.from + row * p.by + at);
   }
+#else
+  // Four words are asked for before the first is waited for.
+  int64_t step = (int64_t)gridDim.x * blockDim.x;
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += 4 * step) {
+    Word word[4];
+    uint8_t* to[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      int64_t j = i + k * step;
+      if (j >= all) continue;
+      uint32_t row = p.rows == 1 ? 0 : (uint32_t)j / words;
+      int64_t at = (j - (int64_t)row * words) * sizeof(Word);
+      to[k] = p.to + row * p.pitch + at;
+      word[k] = *(const Word*)(p.from + row * p.by + at);
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+      if (i + k * step < all) *(Word*)to[k] = word[k];
+  }
+#endif
 }
 
 #define PART(i) \

@@ -1,8 +1,10 @@
 // elementwise.cuh: how every element-wise kernel walks its operands. A kernel file takes functors of functors.cuh and
 // says, by MAP1 or MAP2, for which types they become entries; elementwise.go in package ops computes what these are
-// launched with. An entry has two forms:
+// launched with. An entry has two forms, and one of two inputs a third:
 //   silu_bf16          operands of one type without gaps, elements in the same order: packs of 16 bytes
 //   silu_bf16_strided  up to 8 dimensions, any strides, inputs of any type, converted to the entry's on loading
+//   add_bf16_rows      operands of one type, up to 3 dimensions; along the first elements follow each other, or one is
+//   repeated
 #pragma once
 #include "convert.cuh"
 #include "functors.cuh"
@@ -206,6 +208,100 @@ __device__ __forceinline__ void map_strided(const F& f, const space& s, Out* out
     map_packs<1, T>(f, s, out, by, in...);
 }
 
+// rows is a space whose innermost dimension, of length elements, is walked by a group of neighbouring threads, as many
+// as a power of two; count rows lie along the second and third dimension.
+struct rows {
+  uint32_t length, across, count;  // across is the second dimension's size
+  uint32_t lanes, depth;           // threads of a group, and packs that each takes at once: 1 or 4
+};
+
+// row is an operand of rows: each of its elements, or one for all of a row (one is 0).
+template <class T> struct row {
+  T* data;
+  int64_t one, second, third;
+  __device__ __forceinline__ T* at(uint32_t along, uint32_t outer) const {
+    return data + along * second + outer * third;
+  }
+  // whole reports whether each row is made of packs.
+  template <int N> __device__ __forceinline__ bool whole() const {
+    return one == 0 || ((second | third) % N == 0 && aligned(data, N));
+  }
+};
+
+#ifndef CUDA_HOST
+// load_row gives pack number i of an operand's row that begins at from.
+template <int N, class T>
+__device__ __forceinline__ pack<T, N> load_row(const row<const T>& x, const T* from, uint32_t i) {
+  if (x.one) return read<N>(from + (int64_t)i * N);
+  pack<T, N> v;
+#pragma unroll
+  for (int j = 0; j < N; j++) v.at[j] = *from;
+  return v;
+}
+
+template <int N, int depth, class T, class F>
+__device__ __forceinline__ void map_row(const F& f, uint32_t packs, uint32_t lanes, T* out, const row<const T>& a,
+                                        const T* from_a, const row<const T>& b, const T* from_b) {
+  uint32_t chunk = lanes * depth;
+  for (uint32_t i = blockIdx.y * chunk + threadIdx.x % lanes; i < packs; i += gridDim.y * chunk) {
+    pack<T, N> x[depth], y[depth];
+#pragma unroll
+    for (int k = 0; k < depth; k++)
+      if (i + k * lanes < packs) {
+        x[k] = load_row<N>(a, from_a, i + k * lanes);
+        y[k] = load_row<N>(b, from_b, i + k * lanes);
+      }
+#pragma unroll
+    for (int k = 0; k < depth; k++)
+      if (i + k * lanes < packs) write<N>(out + (int64_t)(i + k * lanes) * N, map_pack<T, N>(f, x[k], y[k]));
+  }
+}
+#endif
+
+// map_rows: out = f(a, b), row by row.
+template <class T, class F> __device__ __forceinline__ void map_rows(const F& f, const rows& r, const row<T>& out,
+                                                                     const row<const T>& a, const row<const T>& b) {
+#ifdef CUDA_HOST
+  if (blockIdx.y) return;  // the others do all of it
+  constexpr uint32_t part = 4096;
+  uint32_t parts = (r.length + part - 1) / part;
+  GRID_STRIDE(i, (int64_t)r.count * parts) {
+    uint32_t at = (uint32_t)(i / parts), from = (uint32_t)(i % parts) * part,
+             to = from + part < r.length ? from + part : r.length;
+    uint32_t along = at % r.across, outer = at / r.across;
+    T* y = out.at(along, outer);
+    const T *x = a.at(along, outer), *z = b.at(along, outer);
+    if (a.one && b.one) {
+#pragma GCC ivdep
+      for (uint32_t j = from; j < to; j++) y[j] = apply<T>(f, x[j], z[j]);
+    } else if (a.one) {
+      const T v = *z;
+#pragma GCC ivdep
+      for (uint32_t j = from; j < to; j++) y[j] = apply<T>(f, x[j], v);
+    } else {
+      const T v = *x;
+#pragma GCC ivdep
+      for (uint32_t j = from; j < to; j++) y[j] = apply<T>(f, v, z[b.one * j]);
+    }
+  }
+#else
+  constexpr int N = 16 / sizeof(T);
+  bool packed = r.length % N == 0 && out.template whole<N>() && a.template whole<N>() && b.template whole<N>();
+  uint32_t groups = blockDim.x / r.lanes;
+  for (uint32_t i = blockIdx.x * groups + threadIdx.x / r.lanes; i < r.count; i += gridDim.x * groups) {
+    uint32_t outer = r.across == r.count ? 0 : i / r.across, along = i - outer * r.across;
+    T* y = out.at(along, outer);
+    const T *x = a.at(along, outer), *z = b.at(along, outer);
+    if (!packed)
+      map_row<1, 1>(f, r.length, r.lanes, y, a, x, b, z);
+    else if (r.depth == 1)
+      map_row<N, 1>(f, r.length / N, r.lanes, y, a, x, b, z);
+    else
+      map_row<N, 4>(f, r.length / N, r.lanes, y, a, x, b, z);
+  }
+#endif
+}
+
 // Kernel parameters of a space, of an output and of an input, and the structs made of them.
 #define SPACE                                                                                           \
   uint32_t n, int dims, uint32_t size0, uint32_t size1, uint32_t size2, uint32_t size3, uint32_t size4, \
@@ -227,6 +323,14 @@ __device__ __forceinline__ void map_strided(const F& f, const space& s, Out* out
 #define THE_INPUT(x) \
   source { x, x##_type, THE_STRIDES(x) }
 
+// The same of rows.
+#define ROWS uint32_t length, uint32_t across, uint32_t count, uint32_t lanes, uint32_t depth
+#define ROW(T, x) T *x, int64_t x##_0, int64_t x##_1, int64_t x##_2
+#define THE_ROWS \
+  rows { length, across, count, lanes, depth }
+#define THE_ROW(T, x) \
+  row<T> { x, x##_0, x##_1, x##_2 }
+
 // MAP1(silu, bf16, bf16, silu()) makes the entries silu_bf16 and silu_bf16_strided. More parameters may follow, which
 // the functor's expression may use. MAP1_TO stores another type than it computes in: truth values.
 #define MAP1(name, T, suffix, functor, ...) MAP1_TO(name, T, T, suffix, functor, ##__VA_ARGS__)
@@ -237,7 +341,11 @@ __device__ __forceinline__ void map_strided(const F& f, const space& s, Out* out
   }
 
 // MAP2 is MAP1 for two inputs.
-#define MAP2(name, T, suffix, functor, ...) MAP2_FROM(name, T, T, T, suffix, functor, ##__VA_ARGS__)
+#define MAP2(name, T, suffix, functor, ...)                                                          \
+  MAP2_FROM(name, T, T, T, suffix, functor, ##__VA_ARGS__)                                           \
+  KERNEL(name##_##suffix##_rows, ROWS, ROW(T, y), ROW(const T, a), ROW(const T, b), ##__VA_ARGS__) { \
+    map_rows<T>(functor, THE_ROWS, THE_ROW(T, y), THE_ROW(const T, a), THE_ROW(const T, b));         \
+  }
 #define MAP2_TO(name, T, Out, suffix, functor, ...) MAP2_FROM(name, T, T, Out, suffix, functor, ##__VA_ARGS__)
 
 // MAP2_FROM has a second input of a type of its own, a mask, that the strided entry too is given as a T.

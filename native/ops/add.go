@@ -26,7 +26,7 @@ func lowerAdd(b *Builder, op *recording.Operation, minus bool) error {
 	if err != nil {
 		return err
 	}
-	e := elementwise{file: "add", entry: "add", out: out, inputs: []int{self, other}, common: common, parameters: []any{alpha},
+	e := elementwise{file: "add", entry: "add", pair: true, out: out, inputs: []int{self, other}, common: common, parameters: []any{alpha},
 		also: integers, narrows: true}
 	if other < 0 {
 		e.entry, e.inputs, e.parameters = "add_number", []int{self}, []any{value, alpha}

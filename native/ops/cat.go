@@ -174,6 +174,9 @@ func launchRows(b *Builder, batch []rows) {
 		args = append(args, r.from, r.to, uint32(r.count), uint32(r.bytes), r.by, r.pitch)
 		most = max(most, r.count*r.bytes/16)
 	}
+	if most >= deepPacks {
+		most /= 4 // a thread takes four words at once
+	}
 	grid := blocks(most)
 	grid[1] = uint32(len(batch))
 	b.Emit(&device.Kernel{File: "cat", Entry: "cat", Grid: grid, Block: [3]uint32{threads, 1, 1}, Args: args})

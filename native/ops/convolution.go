@@ -101,6 +101,11 @@ func (c *convolution) emitBias(b *Builder, out device.Tensor) error {
 		return err
 	}
 	s := collapse(out.Sizes, out.Strides, out.Strides, []int64{0, c.bias.Strides[0], 0, 0})
+	one := parameter(out.DType, 1, 1) // alpha
+	if s.isRows() {
+		b.launchPairs("add", "add_"+suffix+"_rows", s, out.DType, [3]device.Pointer{out.Pointer, out.Pointer, c.bias.Pointer}, []any{one})
+		return nil
+	}
 	if err := s.check(c.op); err != nil {
 		return err
 	}
@@ -111,12 +116,7 @@ func (c *convolution) emitBias(b *Builder, out device.Tensor) error {
 	args := append(append(s.args(), out.Pointer), s.steps(0)...)
 	args = append(append(args, out.Pointer, code), s.steps(1)...)
 	args = append(append(args, c.bias.Pointer, code), s.steps(2)...)
-	if out.DType == tensor.Float64 {
-		args = append(args, float64(1))
-	} else {
-		args = append(args, float32(1)) // alpha
-	}
-	b.launch("add", "add_"+suffix+"_strided", s.items(out.DType), args)
+	b.launch("add", "add_"+suffix+"_strided", s.items(out.DType), append(args, one))
 	return nil
 }
 

@@ -147,7 +147,7 @@ func TestConvolutionCommands(t *testing.T) {
 		{conv{name: "dense", x: []int64{2, 3, 4, 5}, w: []int64{4, 3, 3, 3}, stride: one, padding: pad, dilation: one, groups: 1},
 			"[*device.Convolution]", []int64{60, 20, 5, 1}},
 		{conv{name: "with a bias", x: []int64{2, 3, 4, 5}, w: []int64{4, 3, 3, 3}, stride: one, padding: pad, dilation: one, groups: 1, bias: true},
-			"[*device.Convolution add_bf16_strided]", []int64{60, 20, 5, 1}},
+			"[*device.Convolution add_bf16_rows]", []int64{60, 20, 5, 1}},
 		{conv{name: "channels of one image", x: []int64{1, 3, 4, 5}, xStrides: []int64{120, 20, 5, 1}, w: []int64{4, 3, 3, 3}, stride: one, padding: pad, dilation: one, groups: 1},
 			"[*device.Convolution]", []int64{60, 20, 5, 1}},
 		{conv{name: "channels of two images", x: []int64{2, 3, 4, 5}, xStrides: []int64{120, 20, 5, 1}, w: []int64{4, 3, 3, 3}, stride: one, padding: pad, dilation: one, groups: 1},

@@ -58,11 +58,11 @@ func TestTransposedConvolution(t *testing.T) {
 	two, four := []int64{2, 2}, []int64{4, 4}
 	tests := []transposedConv{
 		{name: "2x2 by 2", x: []int64{1, 6, 5, 5}, w: []int64{6, 4, 2, 2}, stride: two, padding: none, dilation: one, outputPadding: none, groups: 1, bias: true,
-			commands: "[*device.Convolution add_bf16_strided]"},
+			commands: "[*device.Convolution add_bf16_rows]"},
 		{name: "4x4 by 4", x: []int64{1, 3, 4, 6}, w: []int64{3, 3, 4, 4}, stride: four, padding: none, dilation: one, outputPadding: none, groups: 1,
 			commands: "[*device.Convolution]"},
 		{name: "output padding", x: []int64{2, 4, 5, 4}, w: []int64{4, 3, 3, 3}, stride: two, padding: one, dilation: one, outputPadding: []int64{1, 0}, groups: 1, bias: true,
-			commands: "[*device.Convolution add_bf16_strided]"},
+			commands: "[*device.Convolution add_bf16_rows]"},
 		{name: "groups and dilation", x: []int64{1, 4, 5, 5}, w: []int64{4, 3, 3, 2}, stride: []int64{3, 1}, padding: one, dilation: []int64{1, 2}, outputPadding: none, groups: 2,
 			commands: "[*device.Convolution]"},
 		{name: "depthwise", x: []int64{1, 4, 5, 5}, w: []int64{4, 1, 2, 2}, stride: two, padding: none, dilation: one, outputPadding: none, groups: 4,

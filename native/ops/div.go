@@ -16,7 +16,7 @@ func lowerDiv(b *Builder, op *recording.Operation) error {
 	if err != nil {
 		return err
 	}
-	e := elementwise{file: "div", entry: "div", out: out, inputs: []int{self, other}, common: common, narrows: true}
+	e := elementwise{file: "div", entry: "div", pair: true, out: out, inputs: []int{self, other}, common: common, narrows: true}
 	if other < 0 {
 		e.file, e.entry, e.inputs, e.parameters = "mul", "mul_number", []int{self}, []any{1 / realOf(value)}
 	}

@@ -30,7 +30,7 @@ func lowerDivMode(b *Builder, op *recording.Operation) error {
 	if err != nil {
 		return err
 	}
-	e := elementwise{file: "div_mode", entry: "div_" + mode, out: out, inputs: []int{self, other}, common: common,
+	e := elementwise{file: "div_mode", entry: "div_" + mode, pair: true, out: out, inputs: []int{self, other}, common: common,
 		also: []tensor.DType{tensor.Int64, tensor.Int32, tensor.Uint8}}
 	if other >= 0 {
 		return e.emit(b, op)

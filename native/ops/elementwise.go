@@ -56,6 +56,7 @@ type elementwise struct {
 	inputs      []int
 	common      tensor.DType   // that is computed in; of the inputs of another type each element is converted to it first
 	parameters  []any          // int64, float64, of which the kernel gets what fits the type that is computed in; others as they are
+	pair        bool           // there is the form for rows
 	also        []tensor.DType // types beside floating point of which there are entries
 	masks       []int          // inputs that the dense entry takes as truth values, by their place in inputs
 	predicate   bool           // the entry stores truth values
@@ -92,6 +93,11 @@ func (e *elementwise) emit(b *Builder, op *recording.Operation) error {
 			args = append(args, b.Pointer(in))
 		}
 		b.launch(e.file, e.entry+"_"+suffix, s.numel()*e.common.Size()/16, append(args, e.numbers()...))
+		return nil
+	}
+	if same && e.pair && s.isRows() {
+		b.launchPairs(e.file, e.entry+"_"+suffix+"_rows", s, e.common,
+			[3]device.Pointer{b.Pointer(e.out), b.Pointer(e.inputs[0]), b.Pointer(e.inputs[1])}, e.numbers())
 		return nil
 	}
 	if err := s.check(op); err != nil {

@@ -5,7 +5,7 @@ import "samebits/bridge/recording"
 func init() {
 	for _, name := range []string{"maximum", "minimum"} {
 		register(func(b *Builder, op *recording.Operation) error {
-			return lowerPair(b, op, elementwise{file: "maximum", entry: name, also: integers})
+			return lowerPair(b, op, elementwise{file: "maximum", entry: name, pair: true, also: integers})
 		}, "aten::"+name)
 	}
 }

@@ -15,7 +15,7 @@ func lowerMul(b *Builder, op *recording.Operation) error {
 	if err != nil {
 		return err
 	}
-	e := elementwise{file: "mul", entry: "mul", out: out, inputs: []int{self, other}, common: common, also: integers, narrows: true}
+	e := elementwise{file: "mul", entry: "mul", pair: true, out: out, inputs: []int{self, other}, common: common, also: integers, narrows: true}
 	if other < 0 {
 		e.entry, e.inputs, e.parameters = "mul_number", []int{self}, []any{value}
 	}

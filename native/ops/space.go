@@ -6,6 +6,7 @@ import (
 
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
+	"samebits/native/device"
 )
 
 // maxDims is how many dimensions a strided entry walks.
@@ -181,3 +182,55 @@ func (s *space) items(types ...tensor.DType) int64 {
 	}
 	return s.numel() / width
 }
+
+// isRows reports whether the entries for rows (map_rows in kernels/elementwise.cuh) can walk the space: the result's
+// elements follow each other along the first dimension, and so do an operand's, or it has one for all of them.
+func (s *space) isRows() bool {
+	if len(s.sizes) > 3 || len(s.strides) != 3 || s.sizes[0] < 4 || s.strides[0][0] != 1 || s.numel() > math.MaxUint32 {
+		return false
+	}
+	for _, by := range s.strides[1:] {
+		if by[0] != 0 && by[0] != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// launchPairs emits an entry for rows: the result, its two operands, and the functor's numbers.
+func (b *Builder) launchPairs(file, entry string, s space, d tensor.DType, at [3]device.Pointer, numbers []any) {
+	at3 := func(list []int64, i int, otherwise int64) int64 {
+		if i < len(list) {
+			return list[i]
+		}
+		return otherwise
+	}
+	length, across := s.sizes[0], at3(s.sizes, 1, 1)
+	count := across * at3(s.sizes, 2, 1)
+	packs := length
+	if width := 16 / d.Size(); length%width == 0 {
+		packs = length / width
+	}
+	// Large tensors are read faster by threads that ask for four packs before they wait for one.
+	lanes, depth := int64(1), int64(1)
+	if count*packs >= deepPacks && packs >= 4*32 {
+		depth = 4
+	}
+	for lanes < threads && lanes*depth < packs {
+		lanes *= 2
+	}
+	groups := threads / lanes
+	args := []any{uint32(length), uint32(across), uint32(count), uint32(lanes), uint32(depth)}
+	for k, p := range at {
+		args = append(args, p, s.strides[k][0], at3(s.strides[k], 1, 0), at3(s.strides[k], 2, 0))
+	}
+	grid := [3]uint32{
+		uint32(min((count+groups-1)/groups, math.MaxInt32)),
+		uint32(min((packs+lanes*depth-1)/(lanes*depth), math.MaxUint16)),
+		1,
+	}
+	b.Emit(&device.Kernel{File: file, Entry: entry, Grid: grid, Block: [3]uint32{threads, 1, 1}, Args: append(args, numbers...)})
+}
+
+// deepPacks is from how many packs on a GPU has more than enough threads.
+const deepPacks = 1 << 20

@@ -24,7 +24,7 @@ func lowerThresholdBackward(b *Builder, op *recording.Operation) error {
 	if err != nil {
 		return err
 	}
-	e := elementwise{file: "threshold_backward", entry: "threshold_backward", out: out, inputs: []int{self, grad},
+	e := elementwise{file: "threshold_backward", entry: "threshold_backward", pair: true, out: out, inputs: []int{self, grad},
 		common: b.Value(out).DType, parameters: []any{threshold}}
 	return e.emit(b, op)
 }
