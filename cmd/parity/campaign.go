@@ -38,6 +38,7 @@ type campaign struct {
 	lines  io.Writer               // of JSON, a result each
 
 	certifier *certifier // signs what is exact; nil: nobody asked
+	said      bool       // of repetitions: the first was printed
 }
 
 // callLog writes down where the time goes.
@@ -110,14 +111,20 @@ func (c *campaign) run(ctx context.Context) (err error) {
 	if err := errors.Join(c.flags.ci.write(results), c.page(results)); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		fmt.Fprintf(c.app.err, "interrupted; %d of %d cells are finished\n", finished, len(c.cells))
-	} else if err := c.table(results); err != nil {
-		return err
-	}
 	status := result.Exit(results)
 	if finished < len(c.cells) {
 		status = result.ExitInfrastructure
+	}
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintf(c.app.err, "interrupted; %d of %d cells are finished\n", finished, len(c.cells))
+	case c.flags.repeat > 1:
+		status, err = c.compare(status)
+	default:
+		err = c.table(results)
+	}
+	if err != nil {
+		return err
 	}
 	if status != result.ExitExact {
 		return statusError(status)
@@ -267,7 +274,7 @@ func (c *campaign) verify(ctx context.Context, todo []int) error {
 		c.advise(&r)
 		return progress.Finished(number, r, func() error {
 			c.results[todo[number]] = &r
-			said := errors.Join(ci.Line(c.lines, r), c.app.say(c.flags, r))
+			said := errors.Join(ci.Line(c.lines, r), c.say(todo[number], r))
 			if c.certifier == nil || said != nil {
 				return said
 			}
@@ -275,6 +282,14 @@ func (c *campaign) verify(ctx context.Context, todo []int) error {
 		})
 	}
 	return matrix.Run(ctx, len(todo), c.plan.Jobs, verify, done)
+}
+
+// say prints a result, and keeps it where it belongs.
+func (c *campaign) say(number int, r result.Result) error {
+	if c.flags.repeat > 1 {
+		return c.sayRepetition(number, r)
+	}
+	return c.app.say(c.flags, r)
 }
 
 // advise says what may help where memory ran out beside other cells.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 
@@ -44,7 +45,7 @@ func (f *verifyFlags) check(families []string) error {
 	case f.jobs < 0 || f.jobs == 0 && f.given("jobs"):
 		return usagef("--jobs is a positive number")
 	}
-	if err := f.checkGates(); err != nil {
+	if err := errors.Join(f.checkGates(), f.checkRepeat()); err != nil {
 		return err
 	}
 	for _, path := range f.matrix {

@@ -28,6 +28,7 @@ type verifyFlags struct {
 	ci     ciFlags
 	gates  []string // judged alone
 	html   string
+	repeat int
 }
 
 func (a *app) verify() *cobra.Command {
@@ -63,6 +64,10 @@ writes to files, too.
 
   passed       the gates that were asked for hold; nothing is said of the others, and nothing can be certified
 
+--repeat N verifies one cell N times, each time in fresh processes, and ends in a table: what verdict each repetition has, and
+what of verdict, gates and digests is otherwise than in the first. Any difference gives a status that is not 0. With --output
+each repetition has a folder of its own.
+
 Results that are finished stay, also if the run is interrupted.`,
 		Example: `  parity verify resnet yolo9
   parity verify resnet --size 18 --imgsz 640 --precision fp32,bf16 --device cuda:0
@@ -73,6 +78,7 @@ Results that are finished stay, also if the run is interrupted.`,
   parity verify --all --task classify --junit parity.xml --sarif parity.sarif --jsonl parity.jsonl
   parity verify --all --precision fp32,bf16 --output results --html results.html
   parity verify yolo9 --gate STREAM,MOVE   # these gates alone
+  parity verify yolo9 --size t --precision bf16 --repeat 100 --device cuda:0
   parity verify yolo9 --keep evidence      # recording, weights, inputs and outputs; b3sum of each gives its digest`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runVerify(cmd.Context(), &f, args) },
 		ValidArgsFunction: a.completeFamilies,
@@ -92,6 +98,7 @@ Results that are finished stay, also if the run is interrupted.`,
 	f.ci.add(c)
 	f.addGates(c)
 	c.Flags().StringVar(&f.html, "html", "", "file for one page of all results, to be read in a browser")
+	c.Flags().IntVar(&f.repeat, "repeat", 1, "verify one cell so many times, and compare verdicts, gates and digests")
 	c.Flags().StringSliceVar(&f.matrix, "matrix", nil, "file for the table of all cells: .md, .json or .txt")
 	return c
 }
@@ -122,6 +129,9 @@ func (a *app) prepare(ctx context.Context, f *verifyFlags, families []string, on
 	}
 	cells, err := f.choose(ctx, b, families)
 	if err != nil {
+		return nil, err
+	}
+	if cells, err = f.repeated(cells); err != nil {
 		return nil, err
 	}
 	for _, dir := range []string{f.output, f.keep} {

@@ -79,3 +79,40 @@ func TestRecordings(t *testing.T) {
 		t.Errorf("%+v", same.Weights)
 	}
 }
+
+func TestRepeated(t *testing.T) {
+	other, broken := sample(), sample()
+	other.Digests.Outputs = map[string]map[string]map[string]string{"native-eager": {"noise": {"logits": strings.Repeat("ef", 32)}}}
+	broken.Verdict, broken.Gates, broken.Digests = result.Broken, nil, result.Digests{}
+	good := sample()
+	for _, c := range []struct {
+		name    string
+		results []*result.Result
+		same    bool
+		of      int
+		says    []string
+	}{
+		{"the same", []*result.Result{&good, &good, &good}, true, 1, []string{"3 repetitions: 3 exact; verdicts, gates and digests are the same in all"}},
+		{"other bits under the same verdict", []*result.Result{&good, &other}, false, 1,
+			[]string{"2           exact    digests native-eager noise logits: efefefefefefefef instead of cdcdcdcdcdcdcdcd", "2 exact; verdict, gates or digests are others in 1"}},
+		{"the first broke", []*result.Result{&broken, &good, &good}, false, 2, []string{"OTHERWISE THAN IN 2", "1           broken   verdict verdict: broken instead of exact;", "1 broken, 2 exact"}},
+		{"one is missing", []*result.Result{&good, nil, &good}, true, 1, []string{"3           exact", "2 repetitions"}},
+		{"all broke", []*result.Result{&broken, &broken}, false, 0, []string{"2 broken; none says anything of the cell"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			all := Repeated(c.results)
+			var b strings.Builder
+			if err := all.Write(&b); err != nil {
+				t.Fatal(err)
+			}
+			if all.Same() != c.same || all.Of != c.of {
+				t.Errorf("same %t, of %d\n%s", all.Same(), all.Of, b.String())
+			}
+			for _, s := range c.says {
+				if !strings.Contains(b.String(), s) {
+					t.Errorf("it does not say %q:\n%s", s, b.String())
+				}
+			}
+		})
+	}
+}
