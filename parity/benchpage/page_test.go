@@ -2,8 +2,6 @@ package benchpage
 
 import (
 	"bytes"
-	"fmt"
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -13,7 +11,6 @@ import (
 	"samebits/bridge/arm"
 	"samebits/parity/bench"
 	"samebits/parity/launch"
-	"samebits/parity/page"
 	"samebits/parity/page/pagetest"
 	"samebits/parity/result"
 	"samebits/parity/smi"
@@ -138,17 +135,5 @@ func TestSample(t *testing.T) {
 	defer f.Close()
 	if err := Write(f, r); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestTicks(t *testing.T) {
-	for high, want := range map[float64]string{1: "[0 0.2 0.4 0.6 0.8 1]", 14.1: "[0 2 4 6 8 10 12 14]", 0.031: "[0 0.005 0.01 0.015 0.02 0.025 0.03]", 8000: "[0 1000 2000 3000 4000 5000 6000 7000 8000]"} {
-		var labels []string
-		for _, tick := range page.NiceTicks(high, page.Linear(high), func(x float64) string { return fmt.Sprintf("%g", math.Round(x*1e6)/1e6) }) {
-			labels = append(labels, tick.Label)
-		}
-		if got := fmt.Sprint(labels); got != want {
-			t.Errorf("%v: %v", high, got)
-		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // Row is one thing that both sides have, or one of them.
 type Row struct {
-	Section string `json:"section"` // cell, verdict, gates, digests, environment, timings
+	Section string `json:"section"` // cell, verdict, gates, digests, environment, timings, memory
 	What    string `json:"what"`
 	A       string `json:"a"`
 	B       string `json:"b"`
@@ -32,8 +32,8 @@ type Comparison struct {
 	Rows  []Row `json:"rows"`
 }
 
-// Results compares two results. They are equal if cell, verdict, gates and digests are; environment and timings stand beside
-// them, for they say why, and never repeat exactly.
+// Results compares two results. They are equal if cell, verdict, gates and digests are; environment, timings and memory stand
+// beside them, for they say why, and never repeat exactly.
 func Results(a, b result.Result) Comparison {
 	c := &Comparison{Equal: true}
 	c.both("cell", cell(a), cell(b), true)
@@ -43,6 +43,7 @@ func Results(a, b result.Result) Comparison {
 	c.both("digests", digests(a.Digests), digests(b.Digests), true)
 	c.both("environment", a.Environment, b.Environment, false)
 	c.both("timings", timings(a), timings(b), false)
+	c.both("memory", memory(a), memory(b), false)
 	return *c
 }
 
@@ -117,6 +118,14 @@ func digests(d result.Digests) map[string]string {
 		for i, digest := range steps {
 			all[fmt.Sprintf("%s step %4d", arm, i+1)] = digest
 		}
+	}
+	return all
+}
+
+func memory(r result.Result) map[string]string {
+	all := map[string]string{}
+	for arm, m := range r.Memory {
+		all[arm+" peak bytes"] = fmt.Sprint(m.PeakBytes)
 	}
 	return all
 }

@@ -29,6 +29,9 @@ func TestResults(t *testing.T) {
 		{"the same", func(*result.Result) {}, true, ""},
 		{"another GPU of the machine", func(r *result.Result) { r.Device = "cuda:1" }, true, ""},
 		{"times", func(r *result.Result) { r.Timings["native-eager"] = result.Timing{MedianMS: 2} }, true, "  native-eager median"},
+		{"memory", func(r *result.Result) {
+			r.Memory = map[string]result.Memory{"native-eager": {PeakBytes: 5}}
+		}, true, "  native-eager peak bytes"},
 		{"environment", func(r *result.Result) { r.Environment["driver"] = "590" }, true, "  driver"},
 		{"verdict", func(r *result.Result) { r.Verdict = result.Differs }, false, "* verdict"},
 		{"a gate", func(r *result.Result) {

@@ -22,6 +22,7 @@ func Linear(high float64) Scale {
 	return func(x float64) float64 { return LabelWidth + x/high*(PlotWidth-LabelWidth-EndWidth) }
 }
 
+// Logarithmic shows ratios.
 func Logarithmic(low, high float64) Scale {
 	return func(x float64) float64 {
 		return LabelWidth + (math.Log(x)-math.Log(low))/(math.Log(high)-math.Log(low))*(PlotWidth-LabelWidth-Margin)
@@ -43,6 +44,7 @@ type Frame struct {
 	Title, Description    string
 }
 
+// NewFrame is that of a plot with so many rows, each so high.
 func NewFrame(title, description string, rows int, height float64) Frame {
 	bottom := float64(rows)*height + Margin/2
 	return Frame{Width: PlotWidth, Height: bottom + AxisHeight, Bottom: bottom, Left: LabelWidth, LabelX: LabelWidth - 10, Title: title, Description: description}
@@ -51,8 +53,11 @@ func NewFrame(title, description string, rows int, height float64) Frame {
 // Round keeps coordinates short.
 func Round(x float64) float64 { return math.Round(x*10) / 10 }
 
-// NiceTicks are multiples of 1, 2 or 5 times a power of ten from 0 to high.
+// NiceTicks are multiples of 1, 2 or 5 times a power of ten from 0 to high. What no float can divide has none.
 func NiceTicks(high float64, at Scale, label func(float64) string) []Tick {
+	if !(high > 1e-300) || high > 1e300 {
+		return nil
+	}
 	step := math.Pow(10, math.Floor(math.Log10(high)))
 	for _, part := range []float64{0.1, 0.2, 0.5, 1} {
 		if high/(step*part) <= 8 {
@@ -61,7 +66,7 @@ func NiceTicks(high float64, at Scale, label func(float64) string) []Tick {
 		}
 	}
 	var ticks []Tick
-	for i := 0; float64(i)*step <= high*(1+1e-9); i++ {
+	for i := 0; float64(i)*step <= high*(1+1e-9) && i < 20; i++ {
 		x := float64(i) * step
 		ticks = append(ticks, Tick{Round(at(x)), label(x)})
 	}

@@ -2,7 +2,11 @@
 "use strict";
 (() => {
   function open() {
-    const at = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    let id = location.hash.slice(1);
+    try {
+      id = decodeURIComponent(id);
+    } catch { /* somebody's own % */ }
+    const at = id && document.getElementById(id);
     for (let node = at; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
     if (at) at.scrollIntoView();
   }

@@ -22,6 +22,7 @@ var shapes = map[string]Series{
 	arm.NativeGraph:      {Class: "native-graph", Shape: `d="M-2,-6h4v4h4v4h-4v4h-4v-4h-4v-4h4z"`},
 }
 
+// SeriesOf is how an arm is drawn. One that is not known has neither colour nor shape.
 func SeriesOf(name string) Series {
 	s := shapes[name]
 	s.Arm = name

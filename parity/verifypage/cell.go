@@ -116,6 +116,11 @@ func facts(r *result.Result) []fact {
 	add("device", r.Device)
 	add("profile", r.Profile)
 	add("seed", fmt.Sprint(r.Seed))
+	var asked []string
+	for _, id := range r.Asked {
+		asked = append(asked, string(id))
+	}
+	add("gates that were asked for", strings.Join(asked, ", "))
 	if n := r.Weights; n > 0 {
 		add("weights", report.Size(n))
 	}

@@ -109,6 +109,9 @@ func bars(buckets []bucket) []bar {
 	}
 	var all []bar
 	for _, b := range buckets {
+		if b.Count <= 0 {
+			continue
+		}
 		width := page.Round(barWidth * math.Log1p(float64(b.Count)) / math.Log1p(float64(most)))
 		all = append(all, bar{b.String(), b.Count, width})
 	}

@@ -25,6 +25,9 @@ type gateRow struct {
 	Detail  string
 }
 
+// Known says that there is a line on the gate.
+func (g gateRow) Known() bool { return texts[g.ID] != "" }
+
 // figures are those of any gate, as JSON has them.
 type figures map[string]json.RawMessage
 

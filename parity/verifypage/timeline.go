@@ -56,7 +56,7 @@ func newTimeline(processes []result.Process) *timeline {
 			high = max(high, ph.At+ph.Took)
 		}
 	}
-	if high <= 0 || math.IsInf(high, 0) {
+	if !(high > 1e-3) || high > 1e12 { // less than a microsecond, more than years
 		return nil
 	}
 	at := page.Linear(high)
