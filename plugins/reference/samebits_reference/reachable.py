@@ -47,8 +47,9 @@ class Picture:
             self.tensors[path] = at
             yield path, _tensor(at)
             return
-        if isinstance(at, np.ndarray):
-            yield path, (at.shape, str(at.dtype), hashlib.blake2b(np.ascontiguousarray(at).view(np.uint8)).digest())
+        if isinstance(at, np.ndarray | np.generic):
+            content = b"" if at.dtype.hasobject else hashlib.blake2b(at.tobytes()).digest()
+            yield path, (at.shape, str(at.dtype), content)
             return
         if isinstance(at, torch.Generator):
             yield path, bytes(at.get_state().tolist()) if at.device.type == "cpu" else ""

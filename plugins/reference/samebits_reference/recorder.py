@@ -181,7 +181,9 @@ class Recorder(Observer):
         self._from_device = any(tensor.device.type != "cpu" for tensor in given)
         # A number on the host is given to a kernel as it is; only copies move it.
         copies = func._schema.name in _COPIES
-        self._from_host = any(tensor.device.type == "cpu" and (tensor.dim() > 0 or copies) for tensor in given)
+        self._from_host = any(
+            tensor.device.type == "cpu" and tensor.numel() > 0 and (tensor.dim() > 0 or copies) for tensor in given
+        )
 
     def _went(self, index: int, into: Any) -> None:
         """Note where the data of a call goes."""

@@ -86,6 +86,7 @@ class Held:
         self.lists = [[torch.zeros(2)], collections.deque([1])]
         self.names = {"a": types.SimpleNamespace(deep=torch.ones(1)), 7: (1, 2)}
         self.array = np.zeros(3)
+        self.arrays = [np.array([{}, None]), np.array(1.5), np.float32(2), np.zeros((4, 4))[:, 1]]
         self.generator = torch.Generator()
         self.itself = self
 
