@@ -62,10 +62,10 @@ func (a *app) runReport(f reportFlags, names []string) error {
 	}
 	words := []string{"parity", "report"}
 	for _, name := range names {
-		words = append(words, shellWord(name))
+		words = append(words, verifypage.Quote(name))
 	}
 	if f.output != "" {
-		words = append(words, "-o", shellWord(f.output))
+		words = append(words, "-o", verifypage.Quote(f.output))
 	}
 	o := verifypage.Options{Command: strings.Join(words, " "), Flag: flag}
 	if err := writePage(a.out, f.output, results, o); err != nil {
@@ -119,12 +119,4 @@ func flagsOf(folder string, trust []string) (func(result.Result) *verifypage.Fla
 		return nil, usageError{err}
 	}
 	return verifypage.Flags(files, keys), nil
-}
-
-// shellWord keeps a shell from taking a word for anything else.
-func shellWord(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`*?[]{}()<>|&;!#~=%^") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

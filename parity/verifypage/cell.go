@@ -159,18 +159,18 @@ func commands(r *result.Result) []command {
 		add("keep recording, weights and tensors, whose b3sum are the digests here", r.Reproduce+" --keep evidence")
 	}
 	if r.Gates[gate.Native].Outcome == gate.Failed && r.Mode != gate.Train {
-		add("the first operation that differs, with its operands (after --keep)", fmt.Sprintf("parity bisect %s --device %s -o fault", quote("evidence/"+name), r.Device))
-		add("the smallest part that still differs (after --keep)", fmt.Sprintf("parity reduce %s --device %s -o smallest", quote("evidence/"+name), r.Device))
+		add("the first operation that differs, with its operands (after --keep)", fmt.Sprintf("parity bisect %s --device %s -o fault", Quote("evidence/"+name), r.Device))
+		add("the smallest part that still differs (after --keep)", fmt.Sprintf("parity reduce %s --device %s -o smallest", Quote("evidence/"+name), r.Device))
 	}
 	return all
 }
 
-// quote keeps a shell from taking a name for anything else.
-func quote(s string) string {
+// Quote keeps a shell from taking a name for anything else.
+func Quote(s string) string {
 	plain := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./", c)
 	}
-	if strings.ContainsFunc(s, func(c rune) bool { return !plain(c) }) {
+	if s == "" || strings.ContainsFunc(s, func(c rune) bool { return !plain(c) }) {
 		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 	}
 	return s
