@@ -127,7 +127,7 @@ type LoadRequest struct {
 	Weights    Region
 	Device     string
 	Arm        string
-	Options    []recording.Setting // off switches: hoist=off, lanes=off, fuse=off, norms=off, keep=all; add=on keeps state
+	Options    []recording.Setting // off switches: hoist=off, lanes=off, fuse=off, norms=off, keep=all; add=on keeps state; graph=asked (bridge/predict)
 	Checkpoint Region              // train: restores state; length 0 where there is none
 }
 

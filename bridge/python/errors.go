@@ -17,6 +17,7 @@ const (
 	codeWeights     = "WEIGHTS"     // the weights are, or do not fit the recording
 	codeCheckpoint  = "CHECKPOINT"  // a checkpoint is, or does not fit
 	codeUnsupported = "UNSUPPORTED" // the engine does not do what the recording wants
+	codeUncertified = "UNCERTIFIED" // no certificate lets a graph be replayed
 	codeDevice      = "DEVICE"      // the device is missing, or failed
 	codeMemory      = "MEMORY"      // it has no room
 	codeInput       = "INPUT"       // a value that was passed is wrong
@@ -45,6 +46,10 @@ var codeOf = map[string]string{
 	"BAD_CHECKPOINT":        codeCheckpoint,
 	"LABEL_OUT_OF_RANGE":    codeInput,
 	"WRONG_HYPER":           codeInput,
+	"OTHER_FAMILY":          codeRecording,
+	"WRONG_GRAPH_MODE":      codeInput,
+	"NO_RECORDING":          codeInput,
+	"GRAPH_LIMIT":           codeInput,
 }
 
 // coded is an error that says its code.

@@ -18,7 +18,8 @@ var rewrite = flag.Bool("rewrite", false, "write tests/data anew")
 // fixtures are the recordings that the tests in Python load.
 var fixtures = map[string]func() *recording.Recording{
 	"tiny":        rt.ConvBNReLU,
-	"pair":        pair,
+	"pair":        func() *recording.Recording { return pair(3) },
+	"pair-wide":   func() *recording.Recording { return pair(5) },
 	"bfloat16":    bfloat16,
 	"slow":        slow,
 	"unsupported": unsupported,
@@ -27,12 +28,13 @@ var fixtures = map[string]func() *recording.Recording{
 }
 
 // pair adds two inputs, and shows the sum turned: an output whose elements do not lie in order.
-func pair() *recording.Recording {
+func pair(wide int64) *recording.Recording {
 	b := rt.New("cpu")
-	left, right := b.Tensor(recording.Input, "left", tensor.Float32, 2, 3), b.Tensor(recording.Input, "right", tensor.Float32, 2, 3)
-	sum := b.Scratch(tensor.Float32, 2, 3)
+	b.R.Header.ImgSize = wide
+	left, right := b.Tensor(recording.Input, "left", tensor.Float32, 2, wide), b.Tensor(recording.Input, "right", tensor.Float32, 2, wide)
+	sum := b.Scratch(tensor.Float32, 2, wide)
 	b.Op("aten::add.Tensor", rt.Args(rt.Value("self", left), rt.Value("other", right), rt.Int("alpha", 1)), sum)
-	turned := b.View(sum, []int64{3, 2}, []int64{1, 3}, 0)
+	turned := b.View(sum, []int64{wide, 2}, []int64{1, wide}, 0)
 	b.Op("aten::t", rt.Args(rt.Value("self", sum)), turned)
 	b.Input("left", left)
 	b.Input("right", right)

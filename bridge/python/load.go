@@ -1,6 +1,7 @@
 package samebits
 
 import (
+	"samebits/bridge/certificate"
 	"samebits/bridge/diag"
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
@@ -11,9 +12,14 @@ import (
 
 // loadOptions are those of LoadModel and LoadTrainer.
 type loadOptions struct {
-	Device string   `json:"device"`
-	Graph  string   `json:"graph"` // off, on, auto
-	Torch  []string `json:"torch"` // folders of torch's libraries
+	Device string `json:"device"`
+	Graph  string `json:"graph"` // off, on, auto
+	// Certificates is a file or a folder; empty: as package certificate finds them.
+	Certificates string `json:"certificates"`
+	// The torch of this interpreter, to which certificates are bound; empty: there is none.
+	TorchVersion  string   `json:"torch_version"`
+	TorchRevision string   `json:"torch_revision"`
+	Torch         []string `json:"torch"` // folders of torch's libraries
 }
 
 // described is what Python shows of a recording that was loaded.
@@ -32,6 +38,7 @@ type described struct {
 	PeakBytes   int64             `json:"peak_bytes"`
 	Inputs      []placedSpec      `json:"inputs"`
 	Outputs     []placedSpec      `json:"outputs"`
+	Line        string            `json:"line"` // for a log: why steps run eagerly though graphs were asked for
 }
 
 // placedSpec is a tensor with the layout that it has in the model's memory.
@@ -51,6 +58,9 @@ func describe(r *recording.Recording, d device.Device, m *engine.Model) describe
 	}
 	for _, s := range d.Environment() {
 		out.Environment[s.Key] = s.Value
+	}
+	if build := buildOf(h.Mode); build != "" {
+		out.Environment[certificate.EngineKey] = build
 	}
 	return out
 }

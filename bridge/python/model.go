@@ -1,19 +1,24 @@
 package samebits
 
 import (
-	"samebits/bridge/recording"
+	"errors"
+	"fmt"
+
+	"samebits/bridge/diag"
+	"samebits/bridge/replay"
 	"samebits/native/device"
 	"samebits/native/engine"
+	"samebits/native/predict"
 )
 
-// model is a recording of mode predict, ready to run.
+// model is one or several recordings of mode predict, ready to run.
 type model struct {
-	*engine.Model
-	host      bool // its device is
-	recording *recording.Recording
-	graph     graph
-	written   bool // inputs were written once
-	launched  bool // on a caller's stream, and nobody waited
+	*predict.Predictor
+	graphs   *graphs // of the predictor
+	host     bool    // its device is
+	options  loadOptions
+	written  map[*predict.Shape]bool // inputs were written once
+	launched map[*predict.Shape]bool // on a caller's stream, and nobody waited
 }
 
 // LoadModel loads a recording and its weights, which lie in memory, into a reserved object: a job that gives a
@@ -34,42 +39,163 @@ func LoadModel(ticket, number, recordingAt, recordingBytes, weightsAt, weightsBy
 			return "", as(codeRecording, wrongMode("model", "predict", r.Header.Mode))
 		}
 		err = load(number, o.Device, o.Torch, func(d device.Device) (content, error) {
-			m, err := engine.Load(d, r, weights, engine.Options{})
+			g, err := begin(r, d, o)
+			if err == nil {
+				err = g.refused(g.mode) // before anything is compiled
+			}
 			if err != nil {
 				return nil, err
 			}
-			result = asJSON(describe(r, d, m))
-			return &model{Model: m, host: d.Name() == "host", recording: r, graph: graph{mode: o.Graph}}, nil
+			p, err := predict.Open(d, r, weights, predict.Options{})
+			if err != nil {
+				return nil, err
+			}
+			g.attach(&p.Graphs, d)
+			p.Shapes()[0].Graph.Refusal = g.support.Err()
+			m := &model{p, g, d.Name() == "host", o, map[*predict.Shape]bool{}, map[*predict.Shape]bool{}}
+			described := describe(r, d, p.Shapes()[0].Model)
+			described.Line = g.line()
+			result = asJSON(described)
+			return m, nil
 		})
 		return result, err
 	})
 }
 
-// LoadWeights gives a model other weights: a job. A captured graph stays valid.
+// AddRecording loads a further recording of a model, with the weights that it wants: a job that gives a description.
+func AddRecording(ticket, number, recordingAt, recordingBytes, weightsAt, weightsBytes int64) (result string, err error) {
+	defer finish(&err)
+	recordingData, weightsData := copied(recordingAt, recordingBytes), copied(weightsAt, weightsBytes)
+	return run(ticket, func(*job) (result string, err error) {
+		r, weights, err := decode(recordingData, weightsData)
+		if err != nil {
+			return "", err
+		}
+		err = use(number, func(o *object, m *model) error {
+			if r.Header.Mode != "predict" {
+				return as(codeRecording, wrongMode("model", "predict", r.Header.Mode))
+			}
+			support := supportOf(r, o.device, m.options)
+			if m.graphs.mode == replay.On && !support.Supported() {
+				return as(codeUncertified, support.Err())
+			}
+			s, err := m.Add(r, weights, predict.Options{})
+			if err != nil {
+				return as(codeDevice, err)
+			}
+			m.graphs.further(s.Graph, support)
+			described := describe(r, o.device, s.Model)
+			described.Line = m.graphs.warning()
+			result = asJSON(described)
+			return nil
+		})
+		return result, err
+	})
+}
+
+// LoadWeights gives every recording of a model other weights: a job. Captured graphs stay valid.
 func LoadWeights(ticket, number, weightsAt, weightsBytes int64) (result string, err error) {
 	defer finish(&err)
 	data := copied(weightsAt, weightsBytes)
 	return run(ticket, func(*job) (string, error) {
 		return "{}", use(number, func(_ *object, m *model) error {
-			weights, err := decodeWeights(m.recording, data)
-			if err != nil {
-				return err
+			all := make([]engine.Weights, len(m.Shapes()))
+			for i, s := range m.Shapes() { // nothing changes if they do not fit one
+				var err error
+				if all[i], err = decodeWeights(s.Recording, data); err != nil {
+					return err
+				}
 			}
 			if err := m.settle(); err != nil {
 				return err
 			}
-			return as(codeDevice, m.SetWeights(weights))
+			for i, s := range m.Shapes() {
+				if err := s.SetWeights(all[i]); err != nil {
+					return as(codeDevice, err)
+				}
+			}
+			return nil
 		})
 	})
 }
 
-func (m *model) onHostDevice() bool { return m.host }
+// choose finds, among recordings by their numbers, the one for what inputs at addresses of the host hold.
+func (m *model) choose(numbers []int, inputs []int64, onDevice bool) (*predict.Shape, error) {
+	var other error
+	for _, n := range numbers {
+		if n < 0 || n >= len(m.Shapes()) || len(inputs) != len(m.Shapes()[n].Inputs) {
+			return nil, as(codeInternal, fmt.Errorf("no recording %d of %d with %d inputs", n, len(m.Shapes()), len(inputs)))
+		}
+		s := m.Shapes()[n]
+		if len(numbers) == 1 || onDevice {
+			return s, nil
+		}
+		data := make([][]byte, len(inputs))
+		for i, address := range inputs {
+			data[i] = at(address, s.Inputs[i].Bytes())
+		}
+		if other = s.Accepts(data); other == nil {
+			return s, nil
+		}
+	}
+	if other == nil {
+		other = diag.New("NO_RECORDING", "inputs", "no recording was named")
+	}
+	return nil, as(codeInput, other)
+}
 
 // settle waits for what was launched for a caller's stream.
 func (m *model) settle() error {
-	if !m.launched {
+	var errs []error
+	for s := range m.launched {
+		delete(m.launched, s)
+		errs = append(errs, s.Wait())
+	}
+	return as(codeDevice, errors.Join(errs...))
+}
+
+func (m *model) captureNow(w wanted) error {
+	found, err := m.Find(predict.Wanted{ImgSize: w.ImgSize, Batch: w.Batch, DType: w.DType})
+	if err != nil {
+		return as(codeInput, err)
+	}
+	if err := m.settle(); err != nil {
+		return err
+	}
+	for _, s := range found {
+		if s.Graph.Refusal != nil && !m.graphs.Trial {
+			return as(codeUncertified, s.Graph.Refusal)
+		}
+		if err := m.zeroInputs(s); err != nil {
+			return err
+		}
+		if err := s.Graph.Capture(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *model) releaseNow() error {
+	return errors.Join(m.settle(), m.graphs.Release())
+}
+
+func (m *model) lastWords() string { return m.graphs.lastWords() }
+
+func (m *model) graphInfo() info { return m.graphs.info(m.Models()) }
+
+// zeroInputs gives inputs that were never written a content, before a step runs to warm up: garbage could be an index.
+func (m *model) zeroInputs(s *predict.Shape) error {
+	if m.written[s] {
 		return nil
 	}
-	m.launched = false
-	return as(codeDevice, m.Wait())
+	for i, spec := range s.Inputs {
+		if s.IsKey(i) {
+			continue // no step reads it
+		}
+		if err := s.WriteInput(i, make([]byte, spec.Bytes())); err != nil {
+			return err
+		}
+	}
+	return nil
 }

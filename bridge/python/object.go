@@ -21,7 +21,8 @@ type object struct {
 
 	state  sync.Mutex // held for moments: guards what follows
 	closed bool
-	views  int // arrays that lie in the content's memory
+	views  int    // arrays that lie in the content's memory
+	words  string // what the content had to say when it was closed
 }
 
 // content is used by one goroutine at a time.
@@ -43,6 +44,9 @@ func use[T content](number int64, f func(o *object, c T) error) error {
 	c, ok := o.content.(T)
 	if !ok {
 		return as(codeInternal, fmt.Errorf("the %s is not loaded, or is something else", o.what))
+	}
+	if elsewhere, ok := o.device.(device.Elsewhere); ok {
+		defer elsewhere.KeepCurrent()() // the thread may be the caller's own, who has a current device there
 	}
 	return f(o, c)
 }
@@ -92,6 +96,9 @@ func (o *object) close() error {
 	defer o.mutex.Unlock()
 	if o.content == nil || o.viewed() {
 		return nil
+	}
+	if last, ok := o.content.(interface{ lastWords() string }); ok {
+		o.words = last.lastWords()
 	}
 	err := o.content.Close()
 	o.content = nil
@@ -146,7 +153,7 @@ func Reserve(what string) (number int64, err error) {
 	return objects.add(&object{what: what}), nil
 }
 
-// Close closes an object: a job. Arrays that lie in its memory stay as they are; the last one frees it.
+// Close closes an object: a job that gives {"warning"}. Arrays that lie in its memory stay as they are; the last one frees it.
 func Close(ticket, number int64) (result string, err error) {
 	defer finish(&err)
 	o, err := objects.get(number, "model")
@@ -155,7 +162,8 @@ func Close(ticket, number int64) (result string, err error) {
 	}
 	return run(ticket, func(*job) (string, error) {
 		objects.remove(number)
-		return "{}", as(codeDevice, o.close())
+		err := o.close()
+		return asJSON(map[string]string{"warning": o.words}), as(codeDevice, err)
 	})
 }
 

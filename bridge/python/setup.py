@@ -44,10 +44,36 @@ class BuildExtension(build_ext):
         # Every CPython has the same flags, so that Go compiles the engine once for all of them: what tells them apart is a
         # link beside the generated code.
         (folder / "include").symlink_to(sysconfig.get_path("include"))
-        flags = ["build", "-trimpath", "-buildvcs=false", "-buildmode=c-shared", "-ldflags=-s -w -buildid="]
+        link = f"-ldflags=-s -w -buildid= {self.engines(folder)}"
+        flags = ["build", "-trimpath", "-buildvcs=false", "-buildmode=c-shared", link]
         self.run_tool(folder, "go", *flags, "-o", out.name, ".")
         out.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(folder / out.name, out)
+
+    def engines(self, folder: Path) -> str:
+        """Give linker flags with the digests of the native plugins of the same sources: certificates are bound to them.
+
+        They are built as `make build` does, so that they have the bytes of those that parity verifies and certifies.
+        """
+        env = {k: v for k, v in os.environ.items() if not k.startswith("CGO_")} | {"CGO_ENABLED": "1"}
+        flags = []
+        for name in ("predictor", "trainer"):
+            program = folder / "_engines" / name
+            build = [
+                "go",
+                "build",
+                "-trimpath",
+                "-buildvcs=false",
+                "-ldflags=-s -w",
+                "-o",
+                str(program),
+                f"./plugins/{name}",
+            ]
+            subprocess.run(build, cwd=ROOT, env=env, check=True)
+            digest = ["go", "run", "./bridge/digest/b3sum", str(program)]
+            done = subprocess.run(digest, cwd=ROOT, env=env, check=True, text=True, stdout=subprocess.PIPE)
+            flags.append(f"-X {PACKAGE}.{name}Build={done.stdout.split()[0]}")
+        return " ".join(flags)
 
     def generate(self, folder: Path) -> None:
         """Write the binding's Go and C code into folder."""

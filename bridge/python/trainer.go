@@ -9,6 +9,7 @@ import (
 	"samebits/bridge/atomicfile"
 	"samebits/bridge/diag"
 	"samebits/bridge/recording"
+	"samebits/bridge/replay"
 	"samebits/bridge/tensor"
 	"samebits/bridge/tensor/safetensors"
 	"samebits/native/device"
@@ -20,8 +21,9 @@ import (
 type trainer struct {
 	*train.Trainer
 	host     bool // its device is
-	mode     string
-	graphs   map[*train.Shape]*graph
+	options  loadOptions
+	graphs   *graphs
+	graph    map[*train.Shape]*replay.Graph
 	launched *train.Shape // on a caller's stream, and nobody waited
 }
 
@@ -47,13 +49,21 @@ func LoadTrainer(ticket, number, recordingAt, recordingBytes, weightsAt, weights
 			return "", err
 		}
 		err = load(number, o.Device, o.Torch, func(d device.Device) (content, error) {
+			g, err := begin(r, d, o)
+			if err != nil {
+				return nil, err
+			}
 			t, err := train.Open(d, r, weights, train.Options{})
 			if err != nil {
 				return nil, err
 			}
-			made := &trainer{Trainer: t, host: d.Name() == "host", mode: o.Graph, graphs: map[*train.Shape]*graph{}}
-			made.addGraph(t.Shapes()[0])
-			result = asJSON(made.describe(d, t.Shapes()[0]))
+			g.attach(&replay.Graphs{}, d)
+			made := &trainer{Trainer: t, host: d.Name() == "host", options: o, graphs: g, graph: map[*train.Shape]*replay.Graph{}}
+			made.addGraph(t.Shapes()[0], d)
+			made.graph[t.Shapes()[0]].Refusal = g.support.Err()
+			described := made.describe(d, t.Shapes()[0])
+			described.Line = g.line()
+			result = asJSON(described)
 			return made, nil
 		})
 		return result, err
@@ -80,15 +90,21 @@ func AddShape(ticket, number, recordingAt, recordingBytes int64) (result string,
 			if err != nil {
 				return as(codeDevice, err)
 			}
-			t.addGraph(s)
-			result = asJSON(t.describe(o.device, s))
+			t.addGraph(s, o.device)
+			t.graphs.further(t.graph[s], supportOf(r, o.device, t.options))
+			described := t.describe(o.device, s)
+			described.Line = t.graphs.warning()
+			result = asJSON(described)
 			return nil
 		})
 		return result, err
 	})
 }
 
-func (t *trainer) addGraph(s *train.Shape) { t.graphs[s] = &graph{mode: t.mode, lenient: true} }
+func (t *trainer) addGraph(s *train.Shape, d device.Device) {
+	first := s.Inputs()[0]
+	t.graph[s] = t.graphs.Add(s, replay.Shape{Sizes: first.Sizes, DType: first.DType.String(), Device: d.Name()})
+}
 
 func (t *trainer) describe(d device.Device, s *train.Shape) describedTrainer {
 	out := describedTrainer{described: describe(s.Recording(), d, s.Model()), Groups: t.GroupNames(), Steps: t.Steps()}
@@ -240,52 +256,38 @@ func (t *trainer) stepsJSON() string {
 	}{t.Steps()})
 }
 
-func (t *trainer) captureNow() error {
+func (t *trainer) captureNow(w wanted) error {
 	if err := t.settle(); err != nil {
 		return err
 	}
+	found := false
 	for _, s := range t.Shapes() {
-		if err := t.graphs[s].capture(s); err != nil {
+		h := &s.Recording().Header
+		if (w.ImgSize != 0 && w.ImgSize != h.ImgSize) || (w.Batch != 0 && w.Batch != h.Batch) || (w.DType != "" && w.DType != s.Inputs()[0].DType.String()) {
+			continue
+		}
+		found = true
+		if g := t.graph[s]; g.Refusal != nil && !t.graphs.Trial {
+			return as(codeUncertified, g.Refusal)
+		}
+		if err := t.graph[s].Capture(); err != nil {
 			return err
 		}
+	}
+	if !found {
+		return as(codeInput, diag.New("NO_RECORDING", "", "no recording has that image size, batch and type"))
 	}
 	return nil
 }
 
-func (t *trainer) releaseNow() error {
-	err := t.settle()
-	for _, s := range t.Shapes() {
-		t.graphs[s].released()
-		err = errors.Join(err, s.Model().Release())
-	}
-	return err
-}
+func (t *trainer) releaseNow() error { return errors.Join(t.settle(), t.graphs.Release()) }
 
-// graphInfo sums the shapes up.
+func (t *trainer) lastWords() string { return t.graphs.lastWords() }
+
 func (t *trainer) graphInfo() info {
-	var sum info
-	for i, s := range t.Shapes() {
-		one := t.graphs[s].info()
-		if i == 0 {
-			sum = one
-			continue
-		}
-		sum.Captured = sum.Captured && one.Captured
-		sum.Nodes += one.Nodes
-		sum.Captures += one.Captures
-		sum.Replays += one.Replays
-		sum.Eager += one.Eager
-		if sum.Failure == "" {
-			sum.Failure = one.Failure
-		}
+	var models []*engine.Model
+	for _, s := range t.Shapes() {
+		models = append(models, s.Model())
 	}
-	return sum
+	return t.graphs.info(models)
 }
-
-// shapeModel is a shape's model for onHost and onDevice.
-type shapeModel struct {
-	*engine.Model
-	host bool
-}
-
-func (s shapeModel) onHostDevice() bool { return s.host }

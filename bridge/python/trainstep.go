@@ -42,13 +42,10 @@ func TrainStep(ticket, number int64, call string) (result string, err error) {
 	}
 	work := func(j *job) (result string, err error) {
 		err = use(number, func(_ *object, t *trainer) error {
-			var out trained
-			var err error
-			if out.Warning, err = t.step(&c, j); err != nil {
+			if err := t.step(&c, j); err != nil {
 				return as(codeDevice, err)
 			}
-			out.Steps = t.Steps()
-			result = asJSON(out)
+			result = asJSON(trained{t.Steps(), t.graphs.warning()})
 			return nil
 		})
 		return result, err
@@ -59,30 +56,27 @@ func TrainStep(ticket, number int64, call string) (result string, err error) {
 	return runShort(ticket, number, work)
 }
 
-func (t *trainer) step(c *trainCall, j *job) (warning string, err error) {
+func (t *trainer) step(c *trainCall, j *job) error {
 	s, err := t.shape(c.Shape)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if len(c.Inputs) != len(s.Inputs()) {
-		return "", as(codeInternal, fmt.Errorf("%d inputs for a recording with %d", len(c.Inputs), len(s.Inputs())))
+		return as(codeInternal, fmt.Errorf("%d inputs for a recording with %d", len(c.Inputs), len(s.Inputs())))
 	}
 	if !c.OnDevice || (t.launched != nil && t.launched != s) {
 		if err := t.settle(); err != nil { // recordings have streams of their own, but one state
-			return "", err
+			return err
 		}
 	}
 	hyper := func() error {
 		return s.SetHyper(train.Hyper{LR: c.Hyper.LR, WeightDecay: c.Hyper.WeightDecay, Momentum: c.Hyper.Momentum, EMADecay: c.Hyper.EMADecay})
 	}
-	launch := func() (err error) {
-		warning, err = t.graphs[s].launch(s)
-		return err
-	}
-	model := shapeModel{s.Model(), t.host}
+	launch := t.graph[s].Launch
+	model := hosted{s.Model(), t.host}
 	if c.OnDevice {
 		t.launched = s
-		err = onDevice(model, uintptr(c.Stream), transfers{
+		return onDevice(model, uintptr(c.Stream), transfers{
 			feed: func() error {
 				for i, address := range c.Inputs {
 					if err := s.Model().WriteInputAt(i, uintptr(address)); err != nil {
@@ -101,9 +95,8 @@ func (t *trainer) step(c *trainCall, j *job) (warning string, err error) {
 				return nil
 			},
 		})
-		return warning, err
 	}
-	err = onHost(model, j, transfers{
+	return onHost(model, j, transfers{
 		feed: func() error {
 			for i, address := range c.Inputs {
 				if err := s.Feed(i, at(address, s.Inputs()[i].Bytes())); err != nil {
@@ -122,5 +115,4 @@ func (t *trainer) step(c *trainCall, j *job) (warning string, err error) {
 			return nil
 		},
 	})
-	return warning, err
 }

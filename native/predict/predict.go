@@ -1,5 +1,5 @@
 // Package predict runs recordings of prediction: one or several of a family on a device, each at a shape of its own, with at
-// most engine.MaxGraphs graphs. A step takes the recording of its inputs' shapes and of what its keys hold.
+// most replay.MaxGraphs graphs. A step takes the recording of its inputs' shapes and of what its keys hold.
 package predict
 
 import (
@@ -10,6 +10,7 @@ import (
 
 	"samebits/bridge/diag"
 	"samebits/bridge/recording"
+	"samebits/bridge/replay"
 	"samebits/native/device"
 	"samebits/native/engine"
 	"samebits/native/plan"
@@ -24,7 +25,7 @@ type Options struct {
 
 // Predictor is a family's recordings. It is used by one goroutine at a time.
 type Predictor struct {
-	Graphs engine.Graphs
+	Graphs replay.Graphs
 
 	device device.Device
 	shapes []*Shape
@@ -34,7 +35,7 @@ type Predictor struct {
 type Shape struct {
 	*engine.Model
 	Recording *recording.Recording
-	Graph     *engine.Graph
+	Graph     *replay.Graph
 
 	weights engine.Weights
 	scaled  map[string][]byte // what Rescale made of parameters; others are as weights has them
@@ -43,7 +44,7 @@ type Shape struct {
 // Open loads the first recording.
 func Open(dev device.Device, r *recording.Recording, weights engine.Weights, options Options) (*Predictor, error) {
 	p := &Predictor{device: dev}
-	p.Graphs.Mode = engine.Off
+	p.Graphs.Mode = replay.Off
 	if _, err := p.Add(r, weights, options); err != nil {
 		return nil, err
 	}
@@ -81,13 +82,13 @@ func sameFamily(a, b string) bool {
 }
 
 // graphShape is that of the first input that a step reads.
-func (s *Shape) graphShape(dev string) engine.Shape {
+func (s *Shape) graphShape(dev string) replay.Shape {
 	for i, spec := range s.Inputs {
 		if !s.IsKey(i) {
-			return engine.Shape{Sizes: slices.Clone(spec.Sizes), DType: spec.DType.String(), Device: dev}
+			return replay.Shape{Sizes: slices.Clone(spec.Sizes), DType: spec.DType.String(), Device: dev}
 		}
 	}
-	return engine.Shape{Sizes: []int64{}, Device: dev}
+	return replay.Shape{Sizes: []int64{}, Device: dev}
 }
 
 // Models are those of the shapes.

@@ -8,6 +8,7 @@ import (
 	"samebits/bridge/diag"
 	"samebits/bridge/recording"
 	rt "samebits/bridge/recording/recordingtest"
+	"samebits/bridge/replay"
 	"samebits/native/engine"
 	"samebits/native/host"
 )
@@ -80,7 +81,7 @@ func run(t *testing.T, s *Shape) []byte {
 
 // Weights that lie elsewhere invalidate what held their addresses: the engine finds that out, and gives the same bits.
 func TestMove(t *testing.T) {
-	for _, mode := range []engine.Mode{engine.Off, engine.On} {
+	for _, mode := range []replay.Mode{replay.Off, replay.On} {
 		p := open(t)
 		p.Graphs.Mode = mode
 		s := p.Shapes()[0]
@@ -97,7 +98,7 @@ func TestMove(t *testing.T) {
 			if !bytes.Equal(run(t, s), want) {
 				t.Errorf("%s: move %d changed the result", mode, i)
 			}
-			if mode == engine.On && (before != 1 || s.Invalidations() != int64(i+1) || p.Graphs.Info().Captures != int64(i+2)) {
+			if mode == replay.On && (before != 1 || s.Invalidations() != int64(i+1) || p.Graphs.Info().Captures != int64(i+2)) {
 				t.Errorf("move %d: %d graphs before, %d invalidations, %+v", i, before, s.Invalidations(), p.Graphs.Info())
 			}
 		}
@@ -148,7 +149,7 @@ func TestInputsStay(t *testing.T) {
 // Weights that change where they lie are followed by replays.
 func TestRescale(t *testing.T) {
 	p := open(t)
-	p.Graphs.Mode = engine.On
+	p.Graphs.Mode = replay.On
 	s := p.Shapes()[0]
 	want := run(t, s)
 	for i, up := range []bool{false, true} {

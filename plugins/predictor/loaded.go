@@ -6,9 +6,9 @@ import (
 
 	"samebits/bridge/arm"
 	"samebits/bridge/diag"
+	"samebits/bridge/replay"
 	"samebits/bridge/serve"
 	"samebits/bridge/tensor"
-	"samebits/native/engine"
 	"samebits/native/predict"
 	"samebits/plugins/internal/nativearm"
 )
@@ -84,10 +84,14 @@ func (p *predictor) fill(l *predict.Shape) error {
 	return nil
 }
 
-// capture records every recording's step into a graph, if it has none: as many as a model may have.
+// capture records every recording's step into a graph, if it has none: as many as a model may have. Recordings that want to be
+// asked must have a bank.
 func (p *predictor) capture() error {
 	for _, l := range p.model.Shapes() {
-		if l.Captured() || p.model.Graphs.Count() >= engine.MaxGraphs {
+		if p.asked[l] && !slices.ContainsFunc(p.inputs, func(b bank) bool { return slices.Contains(b.fits, l) }) {
+			continue
+		}
+		if l.Captured() || p.model.Graphs.Count() >= replay.MaxGraphs {
 			continue
 		}
 		if err := p.fill(l); err != nil {

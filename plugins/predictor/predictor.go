@@ -11,6 +11,7 @@ import (
 	"samebits/bridge/diag"
 	"samebits/bridge/digest"
 	"samebits/bridge/recording"
+	"samebits/bridge/replay"
 	"samebits/bridge/serve"
 	"samebits/bridge/tensor"
 	"samebits/native/device"
@@ -27,6 +28,7 @@ type predictor struct {
 
 	device  device.Device
 	model   *predict.Predictor
+	asked   map[*predict.Shape]bool // captured by a Prepare of their own alone, and replayed whenever there is a graph
 	inputs  []bank
 	outputs []bank
 	pins    nativearm.Pins
@@ -56,8 +58,9 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 	if add && p.model == nil {
 		return arm.LoadReply{}, fmt.Errorf("a further recording before the first: %w", arm.ErrWrongOrder)
 	}
+	asked := slices.Contains(request.Options, recording.Setting{Key: "graph", Value: "asked"})
 	options, err := nativearm.PlanOptions(slices.DeleteFunc(slices.Clone(request.Options),
-		func(s recording.Setting) bool { return s.Key == "add" }))
+		func(s recording.Setting) bool { return s.Key == "add" || asked && s.Key == "graph" }))
 	if err != nil {
 		return arm.LoadReply{}, err
 	}
@@ -86,9 +89,12 @@ func (p *predictor) Load(_ context.Context, memory *serve.Memory, request arm.Lo
 	if err := p.add(r, weights, options); err != nil {
 		return arm.LoadReply{}, nativearm.MemoryError(err)
 	}
-	p.inputs, p.outputs, p.model.Graphs.Mode = nil, nil, engine.Off
+	p.inputs, p.outputs, p.model.Graphs.Mode = nil, nil, replay.Off
 	shapes := p.model.Shapes()
 	model := shapes[len(shapes)-1]
+	if asked {
+		p.asked[model] = true
+	}
 	return arm.LoadReply{
 		Inputs: model.Inputs, Outputs: model.Outputs, RecordingDigest: r.Digest,
 		ArenaBytes: model.Plan().ArenaBytes, PeakBytes: model.PeakBytes(), Launches: model.LaunchList(),
@@ -102,6 +108,7 @@ func (p *predictor) add(r *recording.Recording, weights engine.Weights, o plan.O
 		_, err = p.model.Add(r, weights, options)
 		return err
 	}
+	p.asked = map[*predict.Shape]bool{}
 	p.model, err = predict.Open(p.device, r, weights, options)
 	return err
 }
@@ -167,12 +174,14 @@ func (p *predictor) Prepare(_ context.Context, memory *serve.Memory, request arm
 	p.inputs, p.outputs = inputs, outputs
 	p.pins.Add(p.device, memory)
 	reply := arm.PrepareReply{PeakBytes: p.model.PeakBytes()}
-	p.model.Graphs.Mode = engine.Off
+	p.model.Graphs.Mode = replay.Off
 	if request.CUDAGraph {
 		if err := p.capture(); err != nil {
 			return arm.PrepareReply{}, err
 		}
-		p.model.Graphs.Mode = engine.On
+		if len(p.asked) == 0 {
+			p.model.Graphs.Mode = replay.On
+		}
 		reply.Captured, reply.Nodes = true, int64(p.model.Graphs.Info().Nodes)
 	}
 	p.stats.PeakBytes = max(p.stats.PeakBytes, p.device.Peak())
@@ -182,6 +191,9 @@ func (p *predictor) Prepare(_ context.Context, memory *serve.Memory, request arm
 // launch runs one step the way that Prepare fixed, without waiting.
 func (p *predictor) launch(l *predict.Shape) error {
 	p.stats.Launches += int64(l.Launches())
+	if p.asked[l] {
+		return l.Graph.Launch()
+	}
 	return l.Graph.LaunchAs(p.model.Graphs.Mode)
 }
 
@@ -234,7 +246,7 @@ func (p *predictor) submit(l *predict.Shape, input, output int) error {
 
 // repeat runs a step that nobody counts.
 func (p *predictor) repeat(l *predict.Shape) error {
-	if p.model.Graphs.Mode == engine.On && l.Captured() {
+	if (p.model.Graphs.Mode == replay.On || p.asked[l]) && l.Captured() {
 		return l.Replay()
 	}
 	return l.Run()
@@ -270,7 +282,7 @@ func (p *predictor) Situate(_ context.Context, request arm.SituateRequest) (arm.
 }
 
 func (p *predictor) captureIfWanted() error {
-	if p.model.Graphs.Mode == engine.Off {
+	if p.model.Graphs.Mode == replay.Off && len(p.asked) == 0 {
 		return nil
 	}
 	return p.capture()
@@ -292,7 +304,7 @@ func (p *predictor) eager() error {
 			return err
 		}
 		p.stats.Launches += int64(l.Launches())
-		if err := l.Graph.LaunchAs(engine.Off); err != nil {
+		if err := l.Graph.LaunchAs(replay.Off); err != nil {
 			return err
 		}
 		if err := l.Wait(); err != nil {

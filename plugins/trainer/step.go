@@ -12,6 +12,7 @@ import (
 	"samebits/bridge/diag"
 	"samebits/bridge/digest"
 	"samebits/bridge/recording"
+	"samebits/bridge/replay"
 	"samebits/bridge/serve"
 	"samebits/bridge/tensor"
 	"samebits/native/engine"
@@ -65,13 +66,13 @@ func (t *trainer) Prepare(_ context.Context, memory *serve.Memory, request arm.P
 		}
 	}
 	t.pins.Add(t.device, memory)
-	t.inputs, t.outputs, t.graphs.Mode = inputs, outputs, engine.Off
+	t.inputs, t.outputs, t.graphs.Mode = inputs, outputs, replay.Off
 	reply := arm.PrepareReply{}
 	if request.CUDAGraph {
 		if err := t.capture(); err != nil {
 			return arm.PrepareReply{}, nativearm.MemoryError(err)
 		}
-		t.graphs.Mode = engine.On
+		t.graphs.Mode = replay.On
 		reply.Captured, reply.Nodes = true, int64(t.graphs.Info().Nodes)
 	}
 	reply.PeakBytes = t.device.Peak()
@@ -81,7 +82,7 @@ func (t *trainer) Prepare(_ context.Context, memory *serve.Memory, request arm.P
 // capture captures the step at every shape that a bank has, warmed up with that bank's own data.
 func (t *trainer) capture() error {
 	for i, bank := range t.inputs {
-		if bank.shape.Captured() || t.graphs.Count() >= engine.MaxGraphs {
+		if bank.shape.Captured() || t.graphs.Count() >= replay.MaxGraphs {
 			continue
 		}
 		if err := t.write(i); err != nil {
@@ -167,7 +168,7 @@ func (t *trainer) launch(shape *train.Shape) error {
 	t.stats.Launches += int64(shape.Model().Launches())
 	mode := t.graphs.Mode
 	if t.around.Eager() {
-		mode = engine.Off
+		mode = replay.Off
 	}
 	return t.graph[shape].LaunchAs(mode)
 }

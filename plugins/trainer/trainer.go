@@ -9,6 +9,7 @@ import (
 	"samebits/bridge/arm"
 	"samebits/bridge/diag"
 	"samebits/bridge/recording"
+	"samebits/bridge/replay"
 	"samebits/bridge/serve"
 	"samebits/bridge/tensor/safetensors"
 	"samebits/native/device"
@@ -27,8 +28,8 @@ type trainer struct {
 	trainer *train.Trainer
 	inputs  []inputBank
 	outputs []outputBank
-	graphs  engine.Graphs
-	graph   map[*train.Shape]*engine.Graph
+	graphs  replay.Graphs
+	graph   map[*train.Shape]*replay.Graph
 	around  nativearm.Around
 	stats   arm.Stats
 }
@@ -67,7 +68,7 @@ func (t *trainer) Load(_ context.Context, memory *serve.Memory, request arm.Load
 	if err != nil {
 		return arm.LoadReply{}, err
 	}
-	t.inputs, t.outputs, t.graphs.Mode = nil, nil, engine.Off
+	t.inputs, t.outputs, t.graphs.Mode = nil, nil, replay.Off
 	if !add {
 		if err := t.reopen(request.Device); err != nil {
 			return arm.LoadReply{}, err
@@ -75,14 +76,14 @@ func (t *trainer) Load(_ context.Context, memory *serve.Memory, request arm.Load
 		if t.trainer, err = train.Open(t.device, r, weights, train.Options{Plan: options}); err != nil {
 			return arm.LoadReply{}, nativearm.MemoryError(err)
 		}
-		t.stats, t.around, t.graphs = arm.Stats{}, nativearm.Around{}, engine.Graphs{Mode: engine.Off}
-		t.graph = map[*train.Shape]*engine.Graph{}
+		t.stats, t.around, t.graphs = arm.Stats{}, nativearm.Around{}, replay.Graphs{Mode: replay.Off}
+		t.graph = map[*train.Shape]*replay.Graph{}
 	} else if _, err := t.trainer.Add(r); err != nil {
 		return arm.LoadReply{}, nativearm.MemoryError(err)
 	}
 	shapes := t.trainer.Shapes()
 	newest := shapes[len(shapes)-1]
-	t.graph[newest] = t.graphs.Add(newest, engine.Shape{Sizes: newest.Inputs()[0].Sizes, DType: newest.Inputs()[0].DType.String(), Device: t.device.Name()})
+	t.graph[newest] = t.graphs.Add(newest, replay.Shape{Sizes: newest.Inputs()[0].Sizes, DType: newest.Inputs()[0].DType.String(), Device: t.device.Name()})
 	if err := t.restore(memory, request.Checkpoint); err != nil {
 		return arm.LoadReply{}, err
 	}
@@ -214,7 +215,7 @@ func (t *trainer) models() []*engine.Model {
 }
 
 func (t *trainer) captureIfWanted() error {
-	if t.graphs.Mode == engine.Off {
+	if t.graphs.Mode == replay.Off {
 		return nil
 	}
 	return t.capture()

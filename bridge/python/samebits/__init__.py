@@ -26,16 +26,18 @@ from ._errors import (
     SamebitsWarning,
     ShapeError,
     StridesError,
+    UncertifiedError,
     UnsupportedError,
     WeightsError,
 )
-from ._graphs import GraphInfo
+from ._graphs import CapturedGraph, GraphInfo
 from ._version import __version__
 from .devices import Device, devices
 from .model import Model, load
 from .trainer import Trainer, load_trainer
 
 __all__ = [
+    "CapturedGraph",
     "CheckpointError",
     "ClosedError",
     "DTypeError",
@@ -55,6 +57,7 @@ __all__ = [
     "StridesError",
     "TensorSpec",
     "Trainer",
+    "UncertifiedError",
     "UnsupportedError",
     "WeightsError",
     "__version__",

@@ -72,6 +72,12 @@ class UnsupportedError(SamebitsError, NotImplementedError):
     code = "UNSUPPORTED"
 
 
+class UncertifiedError(SamebitsError, NotImplementedError):
+    """No certificate that verifies here lets this cell be replayed as a CUDA graph. `problems` says why not."""
+
+    code = "UNCERTIFIED"
+
+
 class DeviceError(SamebitsError, RuntimeError):
     """The device, its driver, its libraries or its compiler are missing or failed."""
 
@@ -126,7 +132,16 @@ class SamebitsWarning(RuntimeWarning):
 
 _BY_CODE: dict[str, type[SamebitsError]] = {
     kind.code: kind
-    for kind in (RecordingError, WeightsError, CheckpointError, UnsupportedError, DeviceError, OutOfMemoryError, InputError)
+    for kind in (
+        RecordingError,
+        WeightsError,
+        CheckpointError,
+        UnsupportedError,
+        UncertifiedError,
+        DeviceError,
+        OutOfMemoryError,
+        InputError,
+    )
 } | {ClosedError.code: ClosedError}
 
 _BY_REASON: dict[str, type[InputError]] = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import os
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union
 
@@ -14,10 +16,12 @@ import numpy as np
 
 from ._arrays import TensorSpec, specs
 from ._calls import Handle, run
-from ._errors import ClosedError
+from ._errors import ClosedError, InputError, Problem
 
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
 GraphMode = Union[bool, Literal["auto"]]
+
+_log = logging.getLogger("samebits")
 
 RECORDING_FILE = "recording.pb"
 WEIGHTS_FILE = "weights.safetensors"
@@ -66,13 +70,52 @@ def torch_folders() -> list[str]:
     return [str(folder) for folder in folders if folder.is_dir()]
 
 
-def graph_mode(cuda_graph: GraphMode) -> str:
-    """Give the engine's word for cuda_graph."""
-    if cuda_graph == "auto":
-        return "auto"
-    if isinstance(cuda_graph, bool):
+def torch_version() -> tuple[str, str]:
+    """Give version and revision of this interpreter's torch, without importing it: certificates are bound to them."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return "", ""
+    try:
+        text = (Path(spec.origin).parent / "version.py").read_text()
+    except OSError:
+        return "", ""
+    said = dict(re.findall(r"^(__version__|git_version) = '([^']*)'", text, re.MULTILINE))
+    return said.get("__version__", ""), said.get("git_version", "")
+
+
+def graph_mode(cuda_graph: Any) -> str:
+    """Give the engine's word for cuda_graph: True, False, or "auto" in any case, as a string also "true" and "false"."""
+    if isinstance(cuda_graph, (bool, np.bool_)):
         return "on" if cuda_graph else "off"
-    raise TypeError(f"cuda_graph is True, False or 'auto', not {cuda_graph!r}")
+    if not isinstance(cuda_graph, str):
+        raise TypeError(f"cuda_graph is True, False or 'auto', not {cuda_graph!r}")
+    known = {"auto": "auto", "true": "on", "false": "off"}
+    if cuda_graph.lower() not in known:
+        problem = Problem("WRONG_GRAPH_MODE", f"{cuda_graph!r}; there are True, False and 'auto'", "cuda_graph")
+        raise InputError(str(problem), [problem])
+    return known[cuda_graph.lower()]
+
+
+def load_options(device: Any, cuda_graph: Any, certificates: str | os.PathLike[str] | None) -> str:
+    """Write the options of LoadModel and LoadTrainer."""
+    mode = graph_mode(cuda_graph)  # before any work
+    version, revision = torch_version()
+    return json.dumps(
+        {
+            "device": device_name(device),
+            "graph": mode,
+            "torch": torch_folders(),
+            "torch_version": version,
+            "torch_revision": revision,
+            "certificates": "" if certificates is None else os.fsdecode(certificates),
+        }
+    )
+
+
+def log_line(described: Mapping[str, Any]) -> None:
+    """Log why steps run eagerly though graphs were asked for."""
+    if described["line"]:
+        _log.warning("%s", described["line"])
 
 
 class Loaded:
@@ -97,6 +140,8 @@ class Loaded:
         self.peak_bytes: int = described["peak_bytes"]
         self.inputs: tuple[TensorSpec, ...] = specs(described["inputs"])
         self.outputs: tuple[TensorSpec, ...] = specs(described["outputs"])
+        self._shapes = [(self.inputs, self.outputs)]  # of every recording
+        log_line(described)
 
     @property
     def closed(self) -> bool:
@@ -113,8 +158,28 @@ class Loaded:
             raise ClosedError(f"the {self._what} {self.family}-{self.size} is closed")
         return run(name, self._handle.number, *arguments)
 
+    def _fitting(self, given: Sequence[Any] | Mapping[str, Any]) -> list[int]:
+        """List the recordings that take arrays of these shapes and types; the first, if none does: for its errors."""
+        if len(self._shapes) == 1:
+            return [0]
+        fitting = []
+        for number, (inputs, _) in enumerate(self._shapes):
+            arrays = [given.get(spec.name) for spec in inputs] if isinstance(given, Mapping) else given
+            if [tuple(getattr(array, "shape", ())) for array in arrays] == [spec.shape for spec in inputs]:
+                fitting.append(number)
+        alike = [n for n in fitting if _same_types(given, self._shapes[n][0])]
+        return alike or fitting or [0]
+
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
         inputs = ", ".join(map(str, self.inputs))
         name = type(self).__name__
         return f"<samebits.{name} {self.family}-{self.size} {self.task} {self.precision} on {self.device}: {inputs}{state}>"
+
+
+def _same_types(given: Sequence[Any] | Mapping[str, Any], inputs: tuple[TensorSpec, ...]) -> bool:
+    arrays = [given[spec.name] for spec in inputs] if isinstance(given, Mapping) else given
+    return all(
+        str(getattr(array, "dtype", "")).removeprefix("torch.") == spec.dtype
+        for array, spec in zip(arrays, inputs, strict=True)
+    )

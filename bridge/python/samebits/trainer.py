@@ -12,29 +12,34 @@ from typing import Any, Union
 
 import numpy as np
 
-from ._arrays import Array, TensorSpec, numpy_dtype, specs
+from ._arrays import TensorSpec, numpy_dtype, specs
 from ._calls import Handle, run
 from ._errors import InputError, Problem
 from ._graphs import Graphed
-from ._loading import Bytes, GraphMode, Source, device_name, graph_mode, sources, torch_folders
+from ._loading import Bytes, GraphMode, Source, load_options, log_line, sources
 from ._steps import Inputs, Outputs, current_stream
 
 Rate = Union[float, Sequence[float]]
 
 
 def load_trainer(
-    recording: Source, weights: Source | None = None, *, device: Any = "host", cuda_graph: GraphMode = "auto"
+    recording: Source,
+    weights: Source | None = None,
+    *,
+    device: Any = "host",
+    cuda_graph: GraphMode = False,
+    certificates: str | os.PathLike[str] | None = None,
 ) -> Trainer:
     """Load a recording of mode ``train`` and the weights to start from.
 
-    Arguments and errors are those of `samebits.load`. `cuda_graph` is always safe to pass: if a step cannot be captured,
-    one `SamebitsWarning` says so, and steps run eagerly.
+    Arguments and errors are those of `samebits.load`, but `cuda_graph` is always safe to pass: without a certificate steps
+    run eagerly, which one line says in the log ``samebits``; if a step cannot be captured, one `SamebitsWarning` says so.
     """
     recording, weights = sources(recording, weights)
-    options = {"device": device_name(device), "graph": graph_mode(cuda_graph), "torch": torch_folders()}
+    options = load_options(device, cuda_graph, certificates)
     recording_bytes, weights_bytes = Bytes(recording), Bytes(weights)
     handle = Handle("trainer")
-    described = run("LoadTrainer", handle.number, *recording_bytes.span, *weights_bytes.span, json.dumps(options))
+    described = run("LoadTrainer", handle.number, *recording_bytes.span, *weights_bytes.span, options)
     handle.loaded = True
     return Trainer(handle, described)
 
@@ -62,13 +67,13 @@ class Trainer(Graphed):
         self.groups: list[list[str]] = described["groups"]
         self.state_specs: tuple[TensorSpec, ...] = specs(described["state"])
         self.steps: int = described["steps"]
-        self._shapes = [(self.inputs, self.outputs)]
 
     def add_recording(self, recording: Source) -> None:
         """Load a recording of the same run at another shape of input: the last batch of an epoch. State stays as it is."""
         data = Bytes(recording)
         described = self._call("AddShape", *data.span)
         self._shapes.append((specs(described["inputs"]), specs(described["outputs"])))
+        log_line(described)
 
     def train_step(
         self,
@@ -103,7 +108,7 @@ class Trainer(Graphed):
             "ema_decay": _finite("ema_decay", ema_decay),
         }
         given: Any = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], Mapping) else inputs
-        number = self._shape_of(given)
+        number = self._fitting(given)[0]
         wanted_inputs, available = self._shapes[number]
         checked = Inputs(given, wanted_inputs, self.device)
         wanted = _named(available, outputs)
@@ -163,14 +168,6 @@ class Trainer(Graphed):
         if len(rates) != groups:
             raise _wrong_hyper(name, f"{len(rates)} numbers for {groups} parameter groups")
         return rates
-
-    def _shape_of(self, given: Sequence[Array] | Mapping[str, Array]) -> int:
-        """Find the recording whose inputs have the shapes of what is given; the first, if none does, for its errors."""
-        for number, (inputs, _) in enumerate(self._shapes):
-            arrays = [given.get(spec.name) for spec in inputs] if isinstance(given, Mapping) else given
-            if [tuple(getattr(array, "shape", ())) for array in arrays] == [spec.shape for spec in inputs]:
-                return number
-        return 0
 
     def __enter__(self) -> Trainer:
         return self

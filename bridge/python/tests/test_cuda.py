@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(),
 DEVICE = "cuda:0"
 
 
-@pytest.fixture(params=[False, True], ids=["eager", "graph"])
-def pair(data: Path, request: pytest.FixtureRequest) -> Iterator[samebits.Model]:
-    with samebits.load(data / "pair", device=DEVICE, cuda_graph=request.param) as model:
+@pytest.fixture
+def pair(data: Path) -> Iterator[samebits.Model]:
+    with samebits.load(data / "pair", device=DEVICE) as model:
         yield model
 
 
@@ -156,13 +156,12 @@ def test_bfloat16(data: Path) -> None:
             same(output, x.relu())
 
 
-@pytest.mark.parametrize("cuda_graph", [False, True])
-def test_training(data: Path, cuda_graph: bool) -> None:
+def test_training(data: Path) -> None:
     random = torch.Generator().manual_seed(1)
     batches = [(torch.randn(4, 3, generator=random), torch.randint(0, 3, (4,), generator=random)) for _ in range(6)]
     ends = []
     for place in ("cpu", DEVICE):
-        with samebits.load_trainer(data / "train", device=DEVICE, cuda_graph=cuda_graph) as trainer:
+        with samebits.load_trainer(data / "train", device=DEVICE) as trainer:
             trainer.add_recording(data / "train-last" / "recording.pb")
             losses = []
             for i, (images, targets) in enumerate(batches):
@@ -195,3 +194,28 @@ def test_steps_do_not_leak(pair: samebits.Model) -> None:
     torch.cuda.synchronize()
     # PyTorch takes memory by 2 MiB, and rounds up to 512 bytes: one tensor a step would be 10 MiB.
     assert before - torch.cuda.mem_get_info()[0] < 8 << 20
+
+
+def test_no_graph_without_a_certificate(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(NotImplementedError) as caught:
+        samebits.load(data / "pair", device=DEVICE, cuda_graph=True)
+    assert caught.value.reasons == ["NO_CERTIFICATE"]
+    left, right = numbers(9)
+    with samebits.load(data / "pair", device=DEVICE, cuda_graph="auto") as model:
+        for _ in range(4):
+            same(model.predict(left, right)["sum"], left + right)
+        with pytest.raises(samebits.UncertifiedError):
+            model.capture_graph()
+        assert model.graph_info().graph_count == 0
+    assert len(caplog.records) == 1
+
+
+def test_the_callers_device_stays_current(pair: samebits.Model) -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("needs two GPUs")
+    left, right = numbers(10)
+    with torch.cuda.device(1):
+        for _ in range(3):
+            same(pair.predict(left, right)["sum"], left + right)
+            assert torch.cuda.current_device() == 1
+            assert torch.zeros(1, device="cuda").device.index == 1

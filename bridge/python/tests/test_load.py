@@ -100,10 +100,13 @@ def test_a_device_that_is_not_here(data: Path) -> None:
     assert set(caught.value.reasons) <= {"NO_DRIVER", "NO_GPU", "NO_LIBRARY"}
 
 
-@pytest.mark.parametrize("cuda_graph", ["yes", None, 1, 0])
-def test_wrong_modes_of_graphs(data: Path, cuda_graph: Any) -> None:
-    with pytest.raises(TypeError, match="cuda_graph"):
-        samebits.load(data / "tiny", cuda_graph=cuda_graph)
+@pytest.mark.parametrize("cuda_graph", ["yes", "", "force", None, 1, 0])
+def test_wrong_modes_of_graphs(tmp_path: Path, cuda_graph: Any) -> None:
+    """Before any work: not even the files are looked for."""
+    wrong = samebits.InputError if isinstance(cuda_graph, str) else TypeError
+    for load in (samebits.load, samebits.load_trainer):
+        with pytest.raises(wrong, match="cuda_graph"):
+            load(tmp_path / "none", b"", cuda_graph=cuda_graph)
 
 
 def test_other_names_of_the_host(data: Path) -> None:

@@ -24,7 +24,8 @@ def test_one_model_in_many_threads(tiny: samebits.Model) -> None:
 
 def test_many_models_in_many_threads(data: Path, images: np.ndarray) -> None:
     def use(_: int) -> bytes:
-        with samebits.load(data / "tiny", cuda_graph=True) as model:
+        with samebits.load(data / "tiny") as model:
+            model.capture_graph()
             return b"".join(model.predict(images)["features"].tobytes() for _ in range(5))
 
     with ThreadPoolExecutor(4) as pool:

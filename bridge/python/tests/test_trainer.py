@@ -51,10 +51,12 @@ class Reference:
         return float(loss)
 
 
-@pytest.mark.parametrize("cuda_graph", [False, True, "auto"])
-def test_trains(data: Path, cuda_graph: Any) -> None:
+@pytest.mark.parametrize("graph", [False, True])
+def test_trains(data: Path, graph: bool) -> None:
     reference = Reference(read(data / "train" / "weights.safetensors")[0])
-    with samebits.load_trainer(data / "train", cuda_graph=cuda_graph) as trainer:
+    with samebits.load_trainer(data / "train") as trainer:
+        if graph:
+            trainer.capture_graph()
         for step in range(6):
             images, targets = batch(step)
             hyper: dict[str, Any] = {
@@ -73,14 +75,30 @@ def test_trains(data: Path, cuda_graph: Any) -> None:
         np.testing.assert_allclose(state[f"param.{name}"], reference.parameters[name], rtol=1e-5)
         np.testing.assert_allclose(state[f"momentum.{name}"], reference.momentum[name], rtol=1e-4, atol=1e-7)
         np.testing.assert_allclose(state[f"ema.{name}"], reference.average[name], rtol=1e-5)
-    assert info.captured == (cuda_graph is not False)
-    assert info.replays == {False: 0, True: 6, "auto": 4}[cuda_graph]
+    assert info.graph_count == int(graph)
+    assert (info.replays, info.eager_steps) == ((6, 0) if graph else (0, 6))
+
+
+@pytest.mark.parametrize("cuda_graph", [True, "auto", "AUTO"])
+def test_cuda_graph_is_always_safe_to_pass(data: Path, cuda_graph: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is certified on the host: one line says so, and steps run eagerly."""
+    with samebits.load_trainer(data / "train", cuda_graph=cuda_graph) as trainer:
+        for step in range(4):
+            trainer.train_step(*batch(step), lr=0.1)
+        info = trainer.graph_info()
+    (record,) = caplog.records
+    assert record.name == "samebits"
+    assert "NO_GPU" in record.getMessage()
+    assert "\n" not in record.getMessage()
+    assert (info.supported, info.graph_count, info.eager_steps) == (False, 0, 4)
 
 
 def test_graphs_give_the_same_bits(data: Path) -> None:
     ends = set()
-    for cuda_graph in (False, True, "auto"):
-        with samebits.load_trainer(data / "train", cuda_graph=cuda_graph) as trainer:
+    for graph in (False, True):
+        with samebits.load_trainer(data / "train") as trainer:
+            if graph:
+                trainer.capture_graph()
             losses = [trainer.train_step(*batch(i), lr=0.1, momentum=0.9, ema_decay=0.9)["loss"].tobytes() for i in range(5)]
             ends.add((*losses, *(value.tobytes() for value in trainer.state().values())))
     assert len(ends) == 1

@@ -62,7 +62,7 @@ func PlanOptions(settings []recording.Setting) (plan.Options, error) {
 		case "keep=all":
 			options.KeepAll = true
 		default:
-			return options, diag.New("UNKNOWN_OPTION", fmt.Sprintf("options[%d]", i), "no option %s=%s; there are hoist, lanes, fuse, norms (on, off) and keep (needed, all)", s.Key, s.Value)
+			return options, diag.New("UNKNOWN_OPTION", fmt.Sprintf("options[%d]", i), "no option %s=%s; there are hoist, lanes, fuse, norms (on, off), keep (needed, all) and, of the predictor, graph (asked)", s.Key, s.Value)
 		}
 	}
 	return options, nil

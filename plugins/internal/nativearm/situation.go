@@ -7,6 +7,7 @@ import (
 
 	"samebits/bridge/arm"
 	"samebits/bridge/recording"
+	"samebits/bridge/replay"
 	"samebits/bridge/serve"
 	"samebits/native/device"
 	"samebits/native/engine"
@@ -15,7 +16,7 @@ import (
 // Situated is what a native arm hands over to be put into a situation (docs/wire.md).
 type Situated struct {
 	Device  device.Device
-	Graphs  *engine.Graphs
+	Graphs  *replay.Graphs
 	Models  []*engine.Model
 	Capture func() error        // captures every shape, with real data in its inputs
 	Move    func() error        // gives weights and state other memory
@@ -171,7 +172,7 @@ func (a *Around) Switch(m *engine.Model) error {
 func (a *Around) Switches() bool { return a.switches }
 
 // Count fills the counters that a model's graphs have.
-func Count(stats *arm.Stats, g *engine.Graphs, models []*engine.Model, d device.Device) {
+func Count(stats *arm.Stats, g *replay.Graphs, models []*engine.Model, d device.Device) {
 	info := g.Info()
 	stats.Captures, stats.Replays, stats.EagerSteps, stats.Fallbacks = info.Captures, info.Replays, info.EagerSteps, info.EagerFallbacks
 	stats.FallbackReason, stats.Latched = info.FallbackReason, g.Latched()

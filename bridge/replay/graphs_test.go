@@ -1,4 +1,4 @@
-package engine
+package replay
 
 import (
 	"errors"
@@ -149,7 +149,9 @@ func TestUnusedGraphs(t *testing.T) {
 		}
 	}
 	launch(t, early, 1)
-	if len(*said) != 1 || !strings.Contains((*said)[0], "runs") {
+	graphs.Unused()
+	graphs.Unused()
+	if len(*said) != 1 || !strings.Contains((*said)[0], "GRAPH_UNUSED: runs") {
 		t.Errorf("%q", *said)
 	}
 }

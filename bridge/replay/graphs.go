@@ -1,4 +1,6 @@
-package engine
+// Package replay says of each step whether it runs eagerly or is a replay of a captured graph: by what a user asks for, by what a
+// certificate allows, and by how many graphs there are. Models of the native engine and of plugins use it alike.
+package replay
 
 import (
 	"fmt"
@@ -41,8 +43,10 @@ func ParseMode(text string) (Mode, error) {
 // It is used by one goroutine at a time.
 type Graphs struct {
 	Mode Mode
-	// Refusal says why nothing may be captured here; nil: it may.
+	// Refusal says why no shape may be captured; nil: all may but those that have a Refusal of their own.
 	Refusal error
+	// Trial lets Capture capture in spite of Refusal: what it gives is no CUDA graph.
+	Trial bool
 	// Warn is told, once each, what a person should know; nil: nobody.
 	Warn func(line string)
 
@@ -61,7 +65,7 @@ type Shape struct {
 
 func (s Shape) String() string { return fmt.Sprintf("%s%v on %s", s.DType, s.Sizes, s.Device) }
 
-// Launcher is what a graph is captured of: a Model, or a trainer's shape.
+// Launcher is what a graph is captured of: a model at one shape.
 type Launcher interface {
 	Run() error
 	Capture() (nodes int, err error)
@@ -72,6 +76,8 @@ type Launcher interface {
 
 // Graph is one shape's.
 type Graph struct {
+	Refusal error // why this shape may not be captured; nil: the set's counts
+
 	set     *Graphs
 	step    Launcher
 	shape   Shape
@@ -115,7 +121,6 @@ func (g *Graph) LaunchAs(mode Mode) error { return g.launch(mode, mode != Off) }
 
 func (g *Graph) launch(mode Mode, replay bool) error {
 	s := g.set
-	s.sayUnused(g)
 	wanted := mode == On || mode == Auto && g.since >= AutoAfter
 	if replay && g.step.Captured() {
 		g.replays++
@@ -123,13 +128,14 @@ func (g *Graph) launch(mode Mode, replay bool) error {
 		return g.step.Replay()
 	}
 	if wanted {
-		if s.Refusal == nil && g.tryCapture() {
+		if g.tryCapture() {
 			g.replays++
 			g.replayed++
 			return g.step.Replay()
 		}
 		g.fallbacks++
 	}
+	s.sayUnused(g)
 	g.eager++
 	g.since++
 	return g.step.Run()
@@ -138,7 +144,10 @@ func (g *Graph) launch(mode Mode, replay bool) error {
 // tryCapture captures for a step, and latches what goes wrong.
 func (g *Graph) tryCapture() bool {
 	s := g.set
-	switch {
+	switch refusal := g.refusal(); {
+	case refusal != nil:
+		s.reason = refusal.Error()
+		return false
 	case s.failed != "":
 		s.reason = s.failed
 		return false
@@ -159,6 +168,13 @@ func (g *Graph) tryCapture() bool {
 	return true
 }
 
+func (g *Graph) refusal() error {
+	if g.set.Refusal != nil {
+		return g.set.Refusal
+	}
+	return g.Refusal
+}
+
 func (g *Graph) capture() error {
 	nodes, err := g.step.Capture()
 	if err != nil {
@@ -175,8 +191,8 @@ func (g *Graph) Capture() error {
 	switch {
 	case g.step.Captured():
 		return nil
-	case s.Refusal != nil:
-		return s.Refusal
+	case g.refusal() != nil && !s.Trial:
+		return g.refusal()
 	case s.failed != "":
 		return diag.New("CAPTURE_LATCHED", "", "a capture failed before, and no other is tried until release_graphs(): %s", s.failed)
 	case s.Count() >= MaxGraphs:
@@ -190,6 +206,9 @@ func (g *Graph) Capture() error {
 	return nil
 }
 
+// Nodes is the size of the graph.
+func (g *Graph) Nodes() int { return g.nodes }
+
 // Count is the number of graphs that may be replayed now.
 func (s *Graphs) Count() int {
 	n := 0
@@ -201,7 +220,7 @@ func (s *Graphs) Count() int {
 	return n
 }
 
-// sayUnused says that a graph which was captured beforehand does not serve, when a step of another shape runs.
+// sayUnused says that a graph which was captured beforehand does not serve, when a step of another shape runs eagerly.
 func (s *Graphs) sayUnused(running *Graph) {
 	for _, g := range s.all {
 		if g != running && g.byHand && g.replays == 0 && !g.unused && g.step.Captured() {
@@ -271,9 +290,6 @@ func (s *Graphs) Info() Info {
 			info.Captured = append(info.Captured, CapturedGraph{g.shape.Sizes, g.shape.DType, g.shape.Device, g.nodes, g.replays})
 			info.Nodes += g.nodes
 		}
-	}
-	if info.FallbackReason == "" && s.Refusal != nil && s.Mode != Off {
-		info.FallbackReason = s.Refusal.Error()
 	}
 	info.Count = len(info.Captured)
 	info.Captures, info.Replays, info.EagerSteps, info.EagerFallbacks = sum.captures, sum.replayed, sum.eager, sum.fallbacks
