@@ -3,8 +3,8 @@
 
 #include "tables.h"
 
-// on_host reports on which side an end of a copy lies: of an address that says nothing of itself, the driver is asked. It
-// does not know memory of the host that nobody pinned.
+// on_host reports on which side an end of a copy lies: of an address that says nothing of itself, the driver is asked.
+// It does not know memory of the host that nobody pinned.
 static int on_host(sb_libraries *l, const unsigned char *copy, int type_at, int address_at) {
   unsigned type;
   sb_pointer address;
@@ -24,7 +24,8 @@ static int kind_of(sb_libraries *l, struct CUgraphNode_st *node, enum sb_node *k
       break;
     case SB_NODE_MEMCPY: {
       SB_TRY(l, SB_CUDA, cuGraphMemcpyNodeGetParams, (node, (struct CUDA_MEMCPY3D_st *)copy), e);
-      int from = on_host(l, copy, SB_MEMCPY_FROM_TYPE, SB_MEMCPY_FROM), to = on_host(l, copy, SB_MEMCPY_TO_TYPE, SB_MEMCPY_TO);
+      int from = on_host(l, copy, SB_MEMCPY_FROM_TYPE, SB_MEMCPY_FROM),
+          to = on_host(l, copy, SB_MEMCPY_TO_TYPE, SB_MEMCPY_TO);
       *kind = from && to ? SB_OTHERS : from ? SB_UPLOADS : to ? SB_FETCHES : SB_COPIES;
       break;
     }

@@ -105,6 +105,8 @@ func (d *Device) leaveOther() {
 
 // KeepCurrent is for callers whose threads others use too: every call of this package makes its own context current.
 func (d *Device) KeepCurrent() (restore func()) {
-	context := C.sb_current(d.c)
+	context := d.current()
 	return func() { C.sb_make_current(d.c, context) }
 }
+
+func (d *Device) current() *C.struct_CUctx_st { return C.sb_current(d.c) }

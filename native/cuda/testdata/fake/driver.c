@@ -143,7 +143,9 @@ unsigned cuMemsetD8Async(sb_pointer to, unsigned char value, size_t n, struct CU
 }
 unsigned cuMemHostRegister_v2(void *p, size_t n, unsigned flags) { return (void)p, (void)n, flags; }
 unsigned cuMemHostUnregister(void *p) { return (void)p, 0; }
-unsigned cuMemHostAlloc(void **p, size_t n, unsigned flags) { return (void)flags, (*p = malloc(n)) ? 0 : SB_OUT_OF_MEMORY; }
+unsigned cuMemHostAlloc(void **p, size_t n, unsigned flags) {
+  return (void)flags, (*p = malloc(n)) ? 0 : SB_OUT_OF_MEMORY;
+}
 unsigned cuMemFreeHost(void *p) { return free(p), 0; }
 unsigned cuStreamCreate(struct CUstream_st **s, unsigned flags) {
   (void)flags;
@@ -276,7 +278,8 @@ unsigned cuGraphNodeGetType(struct CUgraphNode_st *node, unsigned *type) {
 // Copies between addresses of the device are of the unified kind, so that the driver must be asked.
 unsigned cuGraphMemcpyNodeGetParams(struct CUgraphNode_st *node, struct CUDA_MEMCPY3D_st *p) {
   const op *o = (const op *)node;
-  unsigned from = o->run == run_upload ? SB_MEMORY_HOST : SB_MEMORY_UNIFIED, to = o->run == run_fetch ? SB_MEMORY_HOST : SB_MEMORY_UNIFIED;
+  unsigned from = o->run == run_upload ? SB_MEMORY_HOST : SB_MEMORY_UNIFIED,
+           to = o->run == run_fetch ? SB_MEMORY_HOST : SB_MEMORY_UNIFIED;
   unsigned char *params = memset(p, 0, SB_MEMCPY_BYTES);
   memcpy(params + SB_MEMCPY_FROM_TYPE, &from, sizeof from);
   memcpy(params + SB_MEMCPY_FROM, &o->words[1], sizeof o->words[1]);
