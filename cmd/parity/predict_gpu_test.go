@@ -19,7 +19,7 @@ func TestPredictOnGPU(t *testing.T) {
 	for _, c := range [][]string{
 		{"resnet"}, {"yolo9", "--imgsz", "640", "--conf", "0.01", "--max-det", "50"}, {"segformer", "--imgsz", "512"},
 		{"rtmdet", "--task", "segment", "--conf", "0.01", "--max-det", "20", "--masks", "rle"}, {"birefnet", "--imgsz", "256"},
-		{"resnet", "--batch", "2"}, {"yolo9", "--precision", "bf16", "--conf", "0.01"},
+		{"birefnet", "--imgsz", "256", "--precision", "bf16"}, {"resnet", "--batch", "2"}, {"yolo9", "--precision", "bf16", "--conf", "0.01"},
 	} {
 		t.Run(c[0], func(t *testing.T) {
 			var all [][]map[string]any

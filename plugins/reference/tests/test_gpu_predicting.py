@@ -44,3 +44,13 @@ def test_it_is_what_libreyolo_gives(
     assert torch.cuda.is_initialized()
     if arm == GRAPH:
         assert at.steps.stats().replays == len(at.shapes)
+
+
+def test_half_precision_of_a_segment_and_what_comes_behind_it(host: HostMemory, tmp_path: pathlib.Path) -> None:
+    source = picture(tmp_path / "a.png", 320, 256)
+    order = {"family": "birefnet", "imgsz": 256, "precision": "bf16"}
+    eager, graph = (
+        Host(host, arm, "cuda:0", **order).predict(source, imgsz=256)["results"][0]["answer"] for arm in (EAGER, GRAPH)
+    )
+    assert eager == graph
+    assert eager["matte"]["coverage"] is not None

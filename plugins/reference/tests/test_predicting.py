@@ -16,7 +16,7 @@ from conftest import HostMemory
 from PIL import Image
 from predicting import Host, picture
 
-from samebits_reference import answers, families
+from samebits_reference import answers, families, own_paths
 from samebits_reference.families import Order
 from samebits_reference.nest import Frame
 from samebits_reference.stopped import Stopped
@@ -54,7 +54,7 @@ def own(order: Order, sources: list[pathlib.Path], folder: pathlib.Path, **optio
     """What LibreYOLO gives of them, in the same words."""
     family = families.build(order).family
     if order.family == "ppocr":
-        family.charset = [chr(0x4E00 + n) for n in range(18385)]
+        family.charset = own_paths.alphabet()
     if order.imgsz:
         options["imgsz"] = order.imgsz
     form = answers.Form("rle", folder)
@@ -91,6 +91,25 @@ def test_a_batch_is_predicted_together(host: HostMemory, tmp_path: pathlib.Path)
     assert at.shapes == [(2, 3, 64, 64), (1, 3, 64, 64)]
     theirs = own(Order("resnet", imgsz=64), sources, tmp_path, batch=2)
     assert [row["answer"] for row in both["results"] + rest["results"]] == theirs
+
+
+def test_half_precision_ends_with_the_step(
+    host: HostMemory, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from libreyolo.models.fomo.model import LibreFOMO
+
+    seen = []
+    plain = LibreFOMO._postprocess
+
+    def postprocess(self: Any, output: Any, *args: Any, **kwargs: Any) -> Any:
+        seen.extend((tensor.dtype, bool((tensor == tensor.bfloat16()).all())) for _, tensor in families.flatten(output))
+        return plain(self, output, *args, **kwargs)
+
+    monkeypatch.setattr(LibreFOMO, "_postprocess", postprocess)
+    at = Host(host, family="fomo", imgsz=96, precision="bf16")
+    (row,) = at.predict(picture(tmp_path / "a.png", 60, 50), conf=0.01, imgsz=96)["results"]
+    assert row["answer"]["points"]
+    assert seen == [(torch.float32, True)] * len(seen) != []
 
 
 def test_what_is_no_picture_is_named_and_the_others_go_on(host: HostMemory, tmp_path: pathlib.Path) -> None:
