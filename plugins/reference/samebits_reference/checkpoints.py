@@ -84,7 +84,7 @@ def _read(path: str) -> Checkpoint:
         if is_out_of_memory(error):
             raise
         detail = "there are safetensors files, and checkpoints of torch.save that hold data alone"
-        what = f"{file.name} is no file of weights: {first_line(error)}"
+        what = f"{file.name} is no file of weights: {_reading(error)}"
         raise ProblemError(Problem("BAD_WEIGHTS_FILE", what, _PATH, detail)) from error
     if not isinstance(content, Mapping):
         raise ProblemError(
@@ -143,6 +143,12 @@ def _no_missing_weights() -> Iterator[None]:
 def first_line(error: BaseException) -> str:
     """Give what an error says, in one line."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _reading(error: Exception) -> str:
+    """Give what torch says in its first sentence, and not its advice to read without weights_only."""
+    _, _, inner = str(error).partition("WeightsUnpickler error: ")
+    return (inner.strip().splitlines() or [first_line(error)])[0].partition(". ")[0]
 
 
 def _more(error: BaseException) -> str:
