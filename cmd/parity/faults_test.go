@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"samebits/bridge/recording"
+	"samebits/bridge/tensor/safetensors"
 	"samebits/parity/launch"
 	"samebits/parity/ops/opstest"
 	"samebits/parity/result"
@@ -218,6 +219,72 @@ func TestBisectAndReduce(t *testing.T) {
 		for _, args := range [][]string{{"fake"}, {"no/folder", "-o", "x"}, {"fake", "--precision", "fp32,bf16", "-o", "x"}} {
 			if got := planted(t, opstest.Fault{}, append([]string{command}, args...)...); got.status != 2 {
 				t.Errorf("%s %v: status %d", command, args, got.status)
+			}
+		}
+	}
+}
+
+// In training the step's recording is looked at, from the state before it.
+func TestBisectAndReduceTraining(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	wrong := opstest.Fault{Operation: "aten::add.Tensor", Element: 7, Change: flipped}
+	train := func(command, step, dir string) []string {
+		return []string{command, "fake", "--mode", "train", "--batch", "4", "--steps", "6", "--step", step, "-o", dir}
+	}
+	found := map[string]call{"bisect": planted(t, wrong, train("bisect", "3", "fault")...), "reduce": planted(t, wrong, train("reduce", "3", "smallest")...)}
+	first := planted(t, wrong, train("bisect", "1", "first")...)
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(here)
+	for name, got := range found {
+		if got.status != 1 {
+			t.Errorf("%s: status %d: %s", name, got.status, got.stderr)
+		}
+		golden(t, name+"-train", got.stdout)
+	}
+	t.Chdir(dir)
+	if first.status != 1 {
+		t.Errorf("status %d: %s", first.status, first.stderr)
+	}
+	var reports [2]struct {
+		Step      int
+		Reference string
+	}
+	var states [2][]byte
+	for i, dir := range []string{"first", "fault"} {
+		data, err := os.ReadFile(filepath.Join(dir, "report.json"))
+		if err != nil || json.Unmarshal(data, &reports[i]) != nil {
+			t.Fatalf("%v: %s", err, data)
+		}
+		file, err := safetensors.ReadFile(filepath.Join(dir, "inputs.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		weight, has := file.Get("fc.weight")
+		if !has {
+			t.Fatalf("%s has no fc.weight", dir)
+		}
+		states[i] = weight.Data
+	}
+	if reports[0].Step != 1 || reports[1].Step != 3 || reports[0].Reference == reports[1].Reference || bytes.Equal(states[0], states[1]) {
+		t.Errorf("steps 1 and 3 are given the same: %+v", reports)
+	}
+	for _, command := range []string{"bisect", "reduce"} {
+		if got := planted(t, wrong, command, "fault", "-o", "again", "--json"); got.status != 1 {
+			t.Errorf("%s of what was kept: status %d\n%s", command, got.status, got.stderr)
+		}
+		if got := planted(t, opstest.Fault{}, train(command, "2", "none")...); got.status != 0 || isFolder("none") {
+			t.Errorf("%s: status %d\n%s%s", command, got.status, got.stdout, got.stderr)
+		}
+		for _, args := range [][]string{train(command, "7", "x"), train(command, "0", "x"), {command, "fake", "--step", "2", "-o", "x"}, {command, "fault", "--step", "2", "-o", "x"}} {
+			if got := planted(t, opstest.Fault{}, args...); got.status != 2 {
+				t.Errorf("%v: status %d\n%s", args, got.status, got.stderr)
 			}
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"samebits/parity/gate"
 	"samebits/parity/reduce"
 	"samebits/parity/result"
 	"samebits/parity/suite"
@@ -17,11 +19,13 @@ import (
 type caseFlags struct {
 	cellFlags
 	probe, output string
+	step          int
 	json          bool
 }
 
 func (f *caseFlags) add(c *cobra.Command) {
-	f.addPredict(c)
+	f.cellFlags.add(c)
+	c.Flags().IntVar(&f.step, "step", 1, "train: which step of the run")
 	c.Flags().StringVar(&f.probe, "probe", "noise", "of a family: input, noise, twin or photo")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "folder for the files")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object, and nothing else on stdout")
@@ -43,11 +47,14 @@ and in the native engine operation by operation, and finds the first operation w
   report.json            what it is, where it comes from, how far apart the results are as a histogram of ULP, and whether
                          it differs by itself, too
 
+With --mode train it is a step of a training run, forward, loss and backward, from the state that eager PyTorch has before it.
+
 On the device host nearly every sum has other bits than PyTorch's CPU code: there reduce says more.
 
 Exit status: 0 all operations agree, 1 one differs.`,
 		Example: `  parity bisect yolo9 --precision bf16 --device cuda:0 -o fault
-  parity bisect evidence/detect-yolo9-t-640-b1-predict-fp32-cuda -o fault`,
+  parity bisect evidence/detect-yolo9-t-640-b1-predict-fp32-cuda -o fault
+  parity bisect resnet --mode train --imgsz 224 --batch 16 --step 7 --device cuda:0 -o fault`,
 		Args:              cobra.ExactArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runBisect(cmd.Context(), &f, args) },
 		ValidArgsFunction: a.completeFamilies,
@@ -72,11 +79,14 @@ the bits that the reference had there. None of the operations that are left can 
   run.py                 the same in plain PyTorch, without anything of ours: it prints digests and whose they are
   report.json            the operations with where they come from, and all digests
 
+With --mode train it is a step of a training run, forward, loss and backward, from the state that eager PyTorch has before it.
+
 On a GPU any other bit counts as a difference; on the device host an error against double precision of more than four times
 PyTorch's own, as in the gate NATIVE.
 
 Exit status: 0 nothing differs, 1 a part that differs was found.`,
 		Example: `  parity reduce yolo9 --precision bf16 --device cuda:0 -o smallest
+  parity reduce resnet --mode train --imgsz 224 --batch 16 --step 7 --device cuda:0 -o smallest
   parity reduce smallest -o again --device cuda:0
   python smallest/run.py cuda:0`,
 		Args:              cobra.ExactArgs(1),
@@ -96,6 +106,9 @@ func (a *app) readCase(ctx context.Context, f *caseFlags, args []string) (*reduc
 	if !folder && strings.ContainsRune(args[0], '/') {
 		return nil, nil, usagef("there is no folder %s", args[0])
 	}
+	if f.given("step") && (folder || !slices.Contains(f.training.modes, gate.Train)) {
+		return nil, nil, usagef("--step is of a family with --mode train")
+	}
 	names := args
 	if folder {
 		names = []string{"folder"} // for the flags' sake
@@ -110,6 +123,14 @@ func (a *app) readCase(ctx context.Context, f *caseFlags, args []string) (*reduc
 		return finder, c, err
 	}
 	fmt.Fprintf(a.err, "recording %v\n", cell)
+	if cell.Trains() {
+		before, err := suite.RecordBefore(ctx, b, cell, f.step)
+		if err != nil {
+			return nil, nil, err
+		}
+		c, err := reduce.FromStep(before)
+		return finder, c, err
+	}
 	recorded, err := suite.Record(ctx, b, cell)
 	if err != nil {
 		return nil, nil, err

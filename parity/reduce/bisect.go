@@ -14,6 +14,7 @@ import (
 
 // Culprit is the first operation whose result differs when both sides run the whole recording.
 type Culprit struct {
+	Step      int              `json:"step,omitempty"` // of a training run
 	Operation int              `json:"operation"`
 	Of        int              `json:"of"`
 	Result    int              `json:"result"` // in the flat list of result tensors
@@ -65,6 +66,7 @@ func (f *Finder) Bisect(ctx context.Context, c *Case) (*Culprit, error) {
 	if culprit == nil {
 		return nil, nil
 	}
+	culprit.Step = c.Step
 	return culprit, s.look(ctx, j, culprit)
 }
 

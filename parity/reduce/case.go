@@ -18,6 +18,7 @@ type Case struct {
 	Recording *recording.Recording
 	// Given has the content of each storage of role input, parameter, buffer and constant, whole and in memory order.
 	Given map[int][]byte
+	Step  int // of a training run; 0: of none
 }
 
 // NewCase takes a recording with its inputs, by name and as a step gets them, and its weights, by name and whole.

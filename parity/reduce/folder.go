@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"samebits/bridge/diag"
 	"samebits/bridge/digest"
@@ -69,10 +70,62 @@ func FromRecorded(r suite.Recorded, name string) (*Case, error) {
 	}, func(tensor.Spec) []byte { return nil })
 }
 
+// FromStep takes a step of a training run, from the reference's state before it.
+func FromStep(b suite.Before) (*Case, error) {
+	weights, err := safetensors.Decode(b.Weights)
+	if err != nil {
+		return nil, err
+	}
+	r := b.Recording
+	c, err := NewCase(r, func(name string) ([]byte, bool) {
+		data, has := b.Batch[name]
+		return data, has
+	}, func(name string) ([]byte, bool) {
+		if t, has := weights.Get(name); has {
+			return t.Data, true
+		}
+		return nil, false
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.Step = b.Step
+	for i := range r.Storages {
+		s := &r.Storages[i]
+		for _, kind := range []string{"param.", "buffer."} {
+			if t, has := b.State.Get(kind + s.Name); has && s.Role.Weight() {
+				if err := c.set(i, t); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return c, nil
+}
+
+// set puts a tensor of a checkpoint where a storage has it.
+func (c *Case) set(storage int, t *safetensors.Tensor) error {
+	s := &c.Recording.Storages[storage]
+	v := covering(c.Recording, storage)
+	for i := range c.Recording.Values { // it may lie there otherwise than in row-major order
+		if x := &c.Recording.Values[i]; x.Storage == storage && x.DType == t.DType && slices.Equal(x.Sizes, t.Sizes) {
+			v = *x
+			break
+		}
+	}
+	if t.DType != s.DType || v.Numel()*v.DType.Size() != int64(len(t.Data)) || int64(len(t.Data)) != s.Bytes {
+		return diag.New("WRONG_SHAPE", "checkpoint/"+t.Name, "%v in %d bytes of %s", t.Spec, s.Bytes, s.DType)
+	}
+	c.Given[storage] = make([]byte, s.Bytes)
+	spread(&v, t.Data, c.Given[storage])
+	return nil
+}
+
 // fill makes the inputs that are not kept anywhere.
 func fill(r *recording.Recording, name string, weights func(string) ([]byte, bool), kept func(tensor.Spec) []byte) (*Case, error) {
 	if r.Header.Mode != "predict" {
-		return nil, diag.New("WRONG_MODE", "header.mode", "inputs of mode %s are not made here; parity trace looks at its steps", r.Header.Mode)
+		return nil, diag.New("WRONG_MODE", "header.mode", "a recording of mode %s alone does not say what its steps are given: name the family, with --mode %s --step N",
+			r.Header.Mode, r.Header.Mode)
 	}
 	var wrong error
 	c, err := NewCase(r, func(input string) ([]byte, bool) {

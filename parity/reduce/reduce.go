@@ -12,6 +12,7 @@ import (
 
 // Part is a part of a recording on which both sides still differ, with what they gave.
 type Part struct {
+	Step       int   // of a training run; 0: of none
 	Operations []int // of the whole recording
 	Of         int
 	Tests      int
@@ -160,7 +161,7 @@ func (s *search) part(ctx context.Context, operations []int) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Part{Operations: operations, Of: len(s.whole.Recording.Operations), Recording: c.recording, job: j}, nil
+	return &Part{Step: s.whole.Step, Operations: operations, Of: len(s.whole.Recording.Operations), Recording: c.recording, job: j}, nil
 }
 
 func (s *search) content(n need) []byte {

@@ -250,3 +250,39 @@ func TestScript(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// A checkpoint has tensors in row-major order, a storage may hold them otherwise.
+func TestStateOfACheckpoint(t *testing.T) {
+	b := New("cpu")
+	turned := b.Tensor(recording.Parameter, "turned", tensor.Float32, 3, 2)
+	b.R.Values[turned].Sizes, b.R.Values[turned].Strides = []int64{2, 3}, []int64{1, 2}
+	flat := b.Tensor(recording.Buffer, "flat", tensor.Float32, 4)
+	b.Output("sum", b.Scratch(tensor.Float32, 1))
+	numbers := func(list ...float32) []byte {
+		var data []byte
+		for _, x := range list {
+			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+		}
+		return data
+	}
+	c := &Case{Recording: b.R, Given: map[int][]byte{}}
+	named := func(name string, data []byte, sizes ...int64) *safetensors.Tensor {
+		return &safetensors.Tensor{Spec: tensor.Spec{Name: name, DType: tensor.Float32, Sizes: sizes}, Data: data}
+	}
+	for _, s := range []struct {
+		value int
+		give  *safetensors.Tensor
+		want  []byte
+	}{
+		{turned, named("param.turned", numbers(1, 2, 3, 4, 5, 6), 2, 3), numbers(1, 4, 2, 5, 3, 6)},
+		{flat, named("buffer.flat", numbers(1, 2, 3, 4), 4), numbers(1, 2, 3, 4)},
+	} {
+		storage := b.R.Values[s.value].Storage
+		if err := c.set(storage, s.give); err != nil || !slices.Equal(c.Given[storage], s.want) {
+			t.Errorf("%s: %v, %v", s.give.Name, err, c.Given[storage])
+		}
+		if err := c.set(storage, named("short", numbers(1), 1)); err == nil {
+			t.Error("a tensor of another size was taken")
+		}
+	}
+}

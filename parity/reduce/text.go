@@ -9,7 +9,7 @@ import (
 // Text says for people what was found.
 func (c *Culprit) Text(w io.Writer, dir string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "operation %d of %d: %s\n", c.Operation, c.Of, c.Signature)
+	fmt.Fprintf(&b, "%soperation %d of %d: %s\n", ofStep(c.Step), c.Operation, c.Of, c.Signature)
 	if from := strings.TrimSpace(c.Module + " " + c.Source); from != "" {
 		fmt.Fprintf(&b, "  from %s\n", from)
 	}
@@ -44,7 +44,7 @@ func (c *Culprit) Text(w io.Writer, dir string) error {
 // Text says for people what is left.
 func (p *Part) Text(w io.Writer, dir, device string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d operations are left after %d tests: %s\n", len(p.Operations), p.Of, p.Tests, p.Detail)
+	fmt.Fprintf(&b, "%s%d of %d operations are left after %d tests: %s\n", ofStep(p.Step), len(p.Operations), p.Of, p.Tests, p.Detail)
 	for i, at := range p.Operations {
 		o := &p.Recording.Operations[i]
 		fmt.Fprintf(&b, "  %5d  %s\n", at, p.Recording.Signature(o))
@@ -58,4 +58,11 @@ func (p *Part) Text(w io.Writer, dir, device string) error {
 	fmt.Fprintf(&b, "  kept in %s; in plain PyTorch: python %s/run.py %s\n", dir, dir, device)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func ofStep(step int) string {
+	if step == 0 {
+		return ""
+	}
+	return fmt.Sprintf("step %d, ", step)
 }

@@ -24,7 +24,8 @@ type Tensor struct {
 
 // Report is the file report.json of a reduced part.
 type Report struct {
-	Operations []int    `json:"operations"` // their numbers in the whole recording
+	Step       int      `json:"step,omitempty"` // of a training run
+	Operations []int    `json:"operations"`     // their numbers in the whole recording
 	Of         int      `json:"of"`
 	Tests      int      `json:"tests,omitempty"`
 	Signatures []string `json:"signatures"`
@@ -36,7 +37,7 @@ type Report struct {
 
 // Report sums a part up.
 func (p *Part) Report() (Report, error) {
-	r := Report{Operations: p.Operations, Of: p.Of, Tests: p.Tests, Detail: p.Detail, Inputs: []Tensor{}, Outputs: []Tensor{}}
+	r := Report{Step: p.Step, Operations: p.Operations, Of: p.Of, Tests: p.Tests, Detail: p.Detail, Inputs: []Tensor{}, Outputs: []Tensor{}}
 	for i := range p.Recording.Operations {
 		o := &p.Recording.Operations[i]
 		r.Signatures = append(r.Signatures, p.Recording.Signature(o))

@@ -110,11 +110,13 @@ func pupilRecording(alpha, batch int64) *recording.Recording {
 		{Key: "train.dampening", Value: "0"}, {Key: "train.ema", Value: "true"},
 		{Key: "train.groups", Value: `[["bn.weight"],["fc.weight"],["fc.bias","unused"]]`},
 		{Key: "train.nesterov", Value: "true"}, {Key: "train.optimizer", Value: "sgd"}}
-	r.Storages[1].Name = "fc.weight"
 	for i := range r.Values {
 		r.Values[i].Sizes = []int64{batch, 3, 8, 8}
 		r.Storages[i].Bytes = 4 * elements * batch
 	}
+	r.Storages[1].Name, r.Storages[1].Bytes = "fc.weight", 4*classes*3
+	r.Values[1].Sizes, r.Values[1].Strides = pupilSizes("fc.weight"), []int64{3, 1}
+	r.Operations[1].Name = "aten::add.Tensor"
 	r.Outputs = []recording.Named{{Name: "loss", Value: 2}, {Name: "grad.fc.weight", Value: 3}}
 	return r
 }
