@@ -178,8 +178,9 @@ func (c *crime) empty() {
 // kill begins or goes on, kills somebody at some moment, and looks at what is left.
 func (c *crime) kill(n int) {
 	c.Helper()
+	todo := len(c.want) - len(c.results())
 	c.start()
-	after := c.random.IntN(c.calls)
+	after := c.random.IntN(c.calls * todo / len(c.want))
 	for c.countCalls() < after && !c.over() {
 		time.Sleep(time.Millisecond)
 	}
