@@ -17,7 +17,7 @@ GOBUILD = CGO_ENABLED=1 $(GO) build -trimpath -buildvcs=false -ldflags='-s -w'
 WITH_PATHS = SAMEBITS_PYTHON="$(CURDIR)/$(PYTHON)" VIRTUAL_ENV="$(CURDIR)/.venv" \
 	PATH="$(CURDIR)/.venv/bin:$(dir $(GO)):$$PATH"
 
-.PHONY: help setup venv build proto lock test test-go test-python test-gpu lint fmt demo bundle goldens clean
+.PHONY: help setup venv build proto lock test test-go test-python test-gpu fuzz lint fmt demo bundle goldens clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ test-gpu: build build/tools/gotestsum ## run the tests that need a GPU
 	@command -v nvidia-smi >/dev/null && nvidia-smi -L || { echo "no GPU here: nvidia-smi finds none" >&2; exit 1; }
 	$(WITH_PATHS) build/tools/gotestsum --format pkgname -- -tags gpu -timeout 30m ./native/... ./parity/... ./plugins/...
 	cd plugins/reference && $(WITH_PATHS) python -m pytest -q -m gpu
+
+fuzz: setup ## fuzz all decoders: FUZZTIME=60s (or 100000x) each, FUZZ=recording some of them
+	GO="$(GO)" FUZZTIME="$(FUZZTIME)" FUZZ="$(FUZZ)" scripts/fuzz.sh
 
 CLANG_FILES = $(shell git ls-files '*.c' '*.cpp' '*.h' '*.cu' '*.cuh')
 PYTHON_PROJECTS = $(dir $(shell git ls-files '*pyproject.toml'))
