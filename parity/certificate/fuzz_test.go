@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	runtime "samebits/bridge/certificate"
 	"samebits/bridge/fuzztest"
 	"samebits/parity/certificate"
 	"samebits/parity/gate"
@@ -48,9 +49,15 @@ func FuzzCheck(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte(`{"payload":"e30=","payloadType":"application/vnd.in-toto+json","signatures":[{"keyid":"","sig":""}]}` + "\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if checkFile(t, data, q) != bytes.Equal(data, good) {
+		same := bytes.Equal(data, good)
+		if checkFile(t, data, q) != same {
 			t.Error("another file than the one that was signed is valid, or that one is not")
 		}
+		support := runtime.Decide(asked(s), []certificate.File{{Path: "x" + certificate.Extension, Data: data}}, q.Trust, q.Now)
+		if support.Supported() != same {
+			t.Error("a program that predicts decides otherwise")
+		}
+		fuzztest.Said(t, support.Problems().Err())
 	})
 }
 
