@@ -115,8 +115,14 @@ func (s Support) Err() error {
 		}
 		problems[i] = p
 	}
-	return fmt.Errorf("%w: %w", arm.ErrUnimplemented, problems)
+	return &uncertified{problems}
 }
+
+// uncertified is arm.ErrUnimplemented with the reasons, in their words alone.
+type uncertified struct{ problems diag.Problems }
+
+func (u *uncertified) Error() string   { return u.problems.Error() }
+func (u *uncertified) Unwrap() []error { return []error{arm.ErrUnimplemented, u.problems} }
 
 // Line is Err for a log: one line.
 func (s Support) Line() string {

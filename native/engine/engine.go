@@ -276,9 +276,6 @@ func (m *Model) Capture() (nodes int, err error) {
 }
 
 func (m *Model) warmUp() error {
-	if err := m.program.Wait(); err != nil { // what is on its way belongs to the state that comes back
-		return err
-	}
 	var before []byte
 	if m.state != nil {
 		// Settings may still be on their way, behind what the step waits for.
