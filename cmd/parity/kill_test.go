@@ -51,9 +51,11 @@ func TestKilled(t *testing.T) {
 	t.Logf("seed %d", seed)
 	c := newCrime(t, rand.New(rand.NewPCG(seed, 0)))
 	c.undisturbed()
-	for n := range kills {
-		c.kill(n)
-		if n%chain == chain-1 || n == kills-1 {
+	for n := 0; n < kills; {
+		if !c.kill(n + 1) {
+			continue
+		}
+		if n++; (n%chain == 0 || n == kills) && !c.completed {
 			c.complete()
 		}
 	}
@@ -71,6 +73,8 @@ type crime struct {
 	log     *os.File                 // nil: nobody wants it
 	stderr  bytes.Buffer
 	running *exec.Cmd
+
+	completed bool // since the latest kill
 }
 
 func newCrime(t *testing.T, random *rand.Rand) *crime {
@@ -175,9 +179,10 @@ func (c *crime) empty() {
 	}
 }
 
-// kill begins or goes on, kills somebody at some moment, and looks at what is left.
-func (c *crime) kill(n int) {
+// kill begins or goes on, kills somebody at some moment, and looks at what is left. It reports whether there was still somebody.
+func (c *crime) kill(n int) bool {
 	c.Helper()
+	c.completed = false
 	todo := len(c.want) - len(c.results())
 	c.start()
 	after := c.random.IntN(c.calls * todo / len(c.want))
@@ -187,6 +192,9 @@ func (c *crime) kill(n int) {
 	time.Sleep(time.Duration(c.random.IntN(200)) * time.Millisecond) // into a call
 	victims, whom := c.choose()
 	at := c.countCalls()
+	if c.over() {
+		whom = "nobody: it was over"
+	}
 	for _, pid := range victims {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // who has ended already is dead, too
 	}
@@ -209,10 +217,11 @@ func (c *crime) kill(n int) {
 		}
 	}
 	c.note("kill %2d: %-32s after %3d of %3d calls, status %2d, %d of %d cells finished, for the next start to remove: %v",
-		n+1, whom, at, c.calls, status, len(finished), len(c.want), left)
-	if len(finished) == len(c.want) { // too late: everything was done
+		n, whom, at, c.calls, status, len(finished), len(c.want), left)
+	if len(finished) == len(c.want) { // it was borne, or too late
 		c.complete()
 	}
+	return !strings.HasPrefix(whom, "nobody")
 }
 
 // complete lets the campaign come to its end, which is that of the undisturbed one.
@@ -242,6 +251,7 @@ func (c *crime) complete() {
 	}
 	c.note("resumed: %d of %d cells were finished, all results are those of the undisturbed run, nothing is left: %t", before, len(c.want), !c.Failed())
 	c.empty()
+	c.completed = true
 }
 
 func (c *crime) note(format string, args ...any) {
