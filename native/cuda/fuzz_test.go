@@ -62,7 +62,7 @@ func FuzzPlanFile(f *testing.F) {
 		if err := os.WriteFile(c.path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		fuzztest.Bounded(t, len(data), 1<<20, 200, func() { c.get("") })
+		fuzztest.Bounded(t, len(data), 2<<20, 200, func() { c.get("") })
 		if got, ok := c.get(sound.Convolution); among && (!ok || got != sound) {
 			t.Errorf("a sound line was lost: %v", got)
 		}

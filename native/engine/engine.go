@@ -5,6 +5,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"samebits/bridge/diag"
 	"samebits/bridge/recording"
@@ -52,6 +53,9 @@ type Model struct {
 
 // Load plans a verified recording for a device, allocates its memory, copies weights and runs what depends on them alone.
 func Load(dev device.Device, r *recording.Recording, weights Weights, options Options) (*Model, error) {
+	if err := checkTorch(r); err != nil {
+		return nil, err
+	}
 	if options.State != nil {
 		options.Plan.State = &options.State.Layout
 	}
@@ -64,6 +68,20 @@ func Load(dev device.Device, r *recording.Recording, weights Weights, options Op
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
+}
+
+// Torch is the version of PyTorch whose rules the operations follow: another one may compute what it calls the same otherwise.
+const Torch = "2.11"
+
+func checkTorch(r *recording.Recording) error {
+	for _, s := range r.Header.Environment {
+		if s.Key == "torch" && s.Value != Torch && !strings.HasPrefix(s.Value, Torch+".") {
+			return diag.Problems{{Reason: "OTHER_TORCH", Path: "header/environment/torch",
+				Summary: fmt.Sprintf("recorded with PyTorch %s, and this engine computes as PyTorch %s does", s.Value, Torch),
+				Detail:  "record the family again with that version"}}
+		}
+	}
+	return nil
 }
 
 func specs(r *recording.Recording, named []recording.Named) []tensor.Spec {

@@ -11,7 +11,7 @@ import torch
 from samebits_reference import __version__, environment, families, profile, recorder, weights
 from samebits_reference.banks import Spec
 from samebits_reference.compile_session import CompileSession
-from samebits_reference.exhaustion import churn, serving
+from samebits_reference.exhaustion import choosing, churn, serving
 from samebits_reference.families import Order
 from samebits_reference.predict_session import PredictSession
 from samebits_reference.recording_session import RecordingSession
@@ -62,6 +62,7 @@ class ReferenceArm(Arm):
         )
 
     @serving
+    @choosing
     def build(self, request: wire.BuildRequest, memory: Memory) -> wire.BuildReply:
         """Make a family, run it once, and learn what goes in, what comes out and what is read."""
         _check_arm(request.arm, request.device)
@@ -118,6 +119,7 @@ class ReferenceArm(Arm):
         )
 
     @serving
+    @choosing
     def record(self, request: wire.RecordRequest, memory: Memory) -> wire.RecordReply:
         """Record one eager step on given inputs."""
         session = self._built()
@@ -212,6 +214,7 @@ class ReferenceArm(Arm):
         )
 
     @serving
+    @choosing
     def prepare(self, request: wire.PrepareRequest, memory: Memory) -> wire.PrepareReply:
         """Resolve the banks, and capture if this arm replays."""
         session = self._ready()
@@ -228,6 +231,7 @@ class ReferenceArm(Arm):
         return wire.PrepareReply(captured=bool(graphs), nodes=nodes, peak_bytes=session.peak_bytes())
 
     @serving
+    @choosing
     def step(self, input_bank: int, output_bank: int) -> None:
         """Run one step from a bank to a bank."""
         session = self._prepared(input_bank)

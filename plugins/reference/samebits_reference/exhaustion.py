@@ -33,6 +33,33 @@ def serving(call: _Call) -> _Call:
     return guarded  # type: ignore[return-value]
 
 
+def choosing(call: _Call) -> _Call:
+    """Refuse what an allocation that failed may have changed.
+
+    PyTorch catches a workspace that finds no room and takes the next algorithm of cuDNN's list, whose bits may be others.
+    """
+
+    @functools.wraps(call)
+    def guarded(self: object, *args: Any, **kwargs: Any) -> Any:
+        before = _failures()
+        result = call(self, *args, **kwargs)
+        if _failures() > before:
+            what = "an allocation on the GPU failed, and PyTorch went on with another algorithm: its bits may be others"
+            raise ProblemError(Problem("OUT_OF_MEMORY", what, call.__name__), Kind.OUT_OF_MEMORY)
+        return result
+
+    return guarded  # type: ignore[return-value]
+
+
+def _failures() -> int:
+    """Count the allocations that failed, those that PyTorch caught among them."""
+    if not torch.cuda.is_initialized():
+        return 0
+    return sum(
+        torch.cuda.memory_stats_as_nested_dict(device).get("num_ooms", 0) for device in range(torch.cuda.device_count())
+    )
+
+
 def is_out_of_memory(error: BaseException | None) -> bool:
     """Say whether an error, or one it came from, is an allocation that failed."""
     while error is not None:

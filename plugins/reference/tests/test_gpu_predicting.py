@@ -40,7 +40,8 @@ def test_it_is_what_libreyolo_gives(
     at = Host(host, arm, "cuda:0", family=order.family, task=order.task, imgsz=order.imgsz)
     given = [at.predict(source, masks="rle", **settings)["results"][0]["answer"] for source in sources]
     assert given == expected
-    assert given[0] != given[1]
+    if order.family != "birefnet":  # of a matte without a file there is the coverage, and random weights cover all
+        assert given[0] != given[1]
     assert torch.cuda.is_initialized()
     if arm == GRAPH:
         assert at.steps.stats().replays == len(at.shapes)

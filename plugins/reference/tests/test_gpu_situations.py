@@ -22,7 +22,7 @@ class Served:
         session = self.arm._session
         outputs = []
         for bank in inputs:
-            session._find(session._place(host.memory, bank, "inputs", others=True))
+            session._find(session._place(host.memory, bank, "inputs"))
             specs = [spec.message() for spec in list(session._situations.values())[-1].outputs]
             outputs.append(host.bank(specs))
         self.outputs = outputs
