@@ -38,7 +38,7 @@ func write(path string, fill func(io.Writer) error, sync func(*os.File) error) (
 			err = fmt.Errorf("write %s: %w", path, errors.Join(err, f.drop()))
 		}
 	}()
-	w := bufio.NewWriterSize(f, 1<<20)
+	w := bufio.NewWriterSize(f, 64<<10)
 	if err := fill(w); err != nil {
 		return err
 	}
