@@ -121,6 +121,25 @@ func (w *Watch) Replayed(probe string, got Outputs) error {
 	return nil
 }
 
+// Eagerly takes what the process whose replays differ gives without a graph, and its last replays. That tells whether the graph is at
+// fault or the process, which may have chosen other kernels than the one that eager steps were taken from.
+func (w *Watch) Eagerly(run, replays Run) {
+	right, alike := true, true
+	for probe, want := range w.eager {
+		right = right && run[probe].Same(want)
+		alike = alike && run[probe].Same(replays[probe])
+	}
+	switch {
+	case right:
+		w.replay.Detail += "; without a graph the same process gives the right bits"
+	case alike:
+		w.replay.Reason = ProcessDiffers
+		w.replay.Detail += "; without a graph the same process gives what it replays: it differs from the other processes, not from its graph"
+	default:
+		w.replay.Detail += "; without a graph the same process gives other bits again"
+	}
+}
+
 // checkStale looks for what eager gives for another probe, in each output that depends on the probe.
 func (w *Watch) checkStale(probe string, got Outputs) {
 	for _, other := range slices.Sorted(maps.Keys(w.eager)) {

@@ -194,6 +194,12 @@ func (v *verification) graphed(ctx context.Context, s *session, truth truth) (e 
 	} else {
 		e.run, err = s.all(ctx)
 	}
+	if err == nil && e.watch != nil && e.watch.Replay().Reason == gate.OutputDiffers {
+		var alone gate.Run
+		if alone, err = s.eagerly(ctx); err == nil {
+			e.watch.Eagerly(alone, e.run)
+		}
+	}
 	if err == nil {
 		e.situations, e.lost, err = v.situated(ctx, s, truth)
 	}

@@ -26,6 +26,7 @@ type session struct {
 	made     []tensor.Spec        // inputs that a segment makes
 	outputs  []tensor.Spec
 	data     [outputBanks][][]byte
+	request  arm.PrepareRequest // that prepared is the reply to
 	prepared arm.PrepareReply
 	arena    int64 // of a native arm
 }
@@ -46,8 +47,23 @@ func (s *session) ready(ctx context.Context, inputs, outputs []tensor.Spec, seed
 		s.data[i] = data
 	}
 	var err error
+	s.request = request
 	s.prepared, err = s.arm.Prepare(ctx, request)
 	return err
+}
+
+// eagerly steps once through all probes without a graph, in a process that has one, and captures again.
+func (s *session) eagerly(ctx context.Context) (gate.Run, error) {
+	request := s.request
+	request.CUDAGraph = false
+	if _, err := s.arm.Prepare(ctx, request); err != nil {
+		return nil, err
+	}
+	run, err := s.all(ctx)
+	if err == nil {
+		s.prepared, err = s.arm.Prepare(ctx, s.request)
+	}
+	return run, err
 }
 
 // place fills one bank of inputs for each probe.

@@ -86,6 +86,7 @@ func TestFaults(t *testing.T) {
 	}{
 		{"eager differs from process to process", suitetest.Faults{Noise: true}, gate.Reproduces, gate.EagerNoise, result.EagerNoise, ""},
 		{"eager differs from step to step", suitetest.Faults{StateMoves: true}, gate.Reproduces, gate.StateMoved, result.EagerNoise, ""},
+		{"the process of the graph differs", suitetest.Faults{GraphsProcess: true}, gate.Replay, gate.ProcessDiffers, result.EagerNoise, arm.ReferenceGraph},
 		{"the input is ignored", suitetest.Faults{InputIgnored: true}, gate.InputSeen, gate.InputNotSeen, result.Refused, ""},
 		{"a branch on the input", suitetest.Faults{BranchOnInput: true}, gate.SameRecording, gate.RecordingChangesWithInput, result.Refused, ""},
 		{"a scalar of the step", suitetest.Faults{ScalarFromStep: true}, gate.SameRecording, gate.RecordingChangesWithStep, result.Refused, ""},

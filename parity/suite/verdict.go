@@ -71,6 +71,10 @@ func (v *verification) verdict() (result.Verdict, gate.Reason, string) {
 			word = result.Refused
 		case gate.EagerNoise:
 			word = result.EagerNoise
+		case gate.ProcessDiffers:
+			if id == gate.Replay && f.Arms[arm.ReferenceGraph].Reason == gate.ProcessDiffers {
+				word = result.EagerNoise // the reference's processes do not agree
+			}
 		}
 		return word, f.Reason, fmt.Sprintf("%s: %s", id, f.Detail)
 	}

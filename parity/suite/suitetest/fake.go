@@ -29,6 +29,7 @@ var weight = tensor.Spec{Name: "weight", DType: tensor.Float32, Sizes: []int64{1
 type Faults struct {
 	Noise            bool // eager differs from process to process
 	StateMoves       bool // eager differs from step to step
+	GraphsProcess    bool // the process of the reference's graph differs, with a graph and without
 	InputIgnored     bool
 	BranchOnInput    bool // the recording depends on the input
 	ScalarFromStep   bool // the recording depends on the step
@@ -435,6 +436,8 @@ func (a *fakeArm) Step(_ context.Context, input, output int) error {
 	switch {
 	case a.Noise && !graph && a.kind == "reference" && !a.double:
 		logits[5] += float32(a.process)
+	case a.GraphsProcess && a.name == arm.ReferenceGraph:
+		logits[5]++
 	case a.StateMoves && !graph:
 		logits[5] += float32(a.steps)
 	case graph && a.ReadsPoison && a.poisoned:
