@@ -79,7 +79,7 @@ test-python: setup ## run the tests written in Python
 
 test-gpu: build build/tools/gotestsum ## run the tests that need a GPU
 	@command -v nvidia-smi >/dev/null && nvidia-smi -L || { echo "no GPU here: nvidia-smi finds none" >&2; exit 1; }
-	$(WITH_PATHS) build/tools/gotestsum --format pkgname -- -tags gpu -timeout 30m ./native/... ./parity/... ./plugins/...
+	$(WITH_PATHS) build/tools/gotestsum --format pkgname -- -tags gpu -timeout 30m ./native/... ./parity/... ./plugins/... ./cmd/...
 	cd plugins/reference && $(WITH_PATHS) python -m pytest -q -m gpu
 
 fuzz: setup ## fuzz all decoders: FUZZTIME=60s (or 100000x) each, FUZZ=recording some of them
