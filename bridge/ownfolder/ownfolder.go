@@ -58,7 +58,7 @@ func (f *Folder) take() (err error) {
 
 // Remove deletes the folder. It may be called again.
 func (f *Folder) Remove() {
-	_ = os.RemoveAll(f.Path) // what stays is swept by a later start
+	remove(f.Path) // what stays is swept by a later start
 	if f.lock != nil {
 		_ = f.lock.Close()
 		f.lock = nil
@@ -73,9 +73,20 @@ func Sweep(base string) {
 	for _, path := range paths {
 		info, err := os.Lstat(path)
 		if err == nil && info.IsDir() && form.MatchString(info.Name()) && ours(info) && abandoned(path, time.Since(info.ModTime())) {
-			_ = os.RemoveAll(path)
+			remove(path)
 		}
 	}
+}
+
+// remove deletes the lock last: without it what is in the folder could be somebody else's.
+func remove(path string) {
+	entries, _ := os.ReadDir(path)
+	for _, e := range entries {
+		if e.Name() != lockName {
+			_ = os.RemoveAll(filepath.Join(path, e.Name()))
+		}
+	}
+	_ = os.RemoveAll(path)
 }
 
 func ours(info os.FileInfo) bool {
