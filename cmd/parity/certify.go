@@ -27,6 +27,7 @@ type certifyFlags struct {
 	folder string
 	days   int
 	json   bool
+	resume bool
 }
 
 func (a *app) certify() *cobra.Command {
@@ -40,10 +41,12 @@ none is taken. Certificates are granted on a GPU alone.
 
 The key is one of parity keys; without --key it is the only one there is.
 
+--resume leaves out cells whose certificate in --output is valid here and now, and was made by these very programs.
+
 Exit status: 0 if every cell is certified; 2 if one was refused; else as of verify.`,
 		Example: `  parity keys new alice
   parity certify resnet yolo9 --precision fp32,bf16
-  parity certify --all --jobs 4 --key alice --output certificates`,
+  parity certify --all --jobs 4 --key alice --output certificates --resume`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runCertify(cmd.Context(), &f, args) },
 		ValidArgsFunction: a.completeFamilies,
 	}
@@ -52,6 +55,7 @@ Exit status: 0 if every cell is certified; 2 if one was refused; else as of veri
 	flags.StringVar(&f.key, "key", "", "name of the private key, or its file")
 	flags.StringVar(&f.folder, "output", "", "folder for the certificates (default: $"+certificatesVariable+", goldens/certificates)")
 	flags.IntVar(&f.days, "days", int(certificate.Lifetime/(24*time.Hour)), "how long the certificates are good for")
+	flags.BoolVar(&f.resume, "resume", false, "leave out cells that have a valid certificate in --output, by these very programs")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a cell")
 	flags.StringVar(&f.keep, "keep", "", "folder for the recording, weights, inputs and outputs of every cell")
 	flags.StringVar(&f.verifyFlags.output, "results", "", "folder for the results")
@@ -81,6 +85,7 @@ func (a *app) runCertify(ctx context.Context, f *certifyFlags, families []string
 	if err != nil {
 		return usageError{err}
 	}
+	f.exactly = f.resume
 	c, err := a.prepare(ctx, &f.verifyFlags, families, "verifying on the device host, where nothing can be certified")
 	if err != nil {
 		return err
@@ -96,6 +101,12 @@ func (a *app) runCertify(ctx context.Context, f *certifyFlags, families []string
 		quiet.out = io.Discard
 	}
 	c.app, c.certifier = &quiet, s
+	if f.resume {
+		if err := c.leaveCertified(ctx, folder); err != nil || len(c.cells) == 0 {
+			c.backend.Close()
+			return err
+		}
+	}
 	if err := c.run(ctx); err != nil {
 		return err
 	}

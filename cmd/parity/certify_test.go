@@ -122,6 +122,13 @@ func TestCertify(t *testing.T) {
 		t.Errorf("%d flags", n)
 	}
 	m.parity(0, "SUPPORTS_CUDA_GRAPH is true for 1 of", "status")
+	m.parity(0, "fake-s classify predict 8 batch 1 fp32 is certified already as", "certify", "fake", "--resume")
+	if out := m.parity(0, "1 of 2 cells are certified already", "certify", "fake", "--resume", "--precision", "fp32,bf16"); strings.Count(out, "certified as") != 1 {
+		t.Errorf("bf16 alone was to be certified: %s", out)
+	}
+	if err := os.Remove(filepath.Join(m.folder, "certificates", "classify", "fake-s-8-b1-predict-bf16.dsse.json")); err != nil {
+		t.Error(err)
+	}
 	page := filepath.Join(m.folder, "FLAGS.md")
 	m.parity(0, "", "status", "--write-flags", page)
 	if data, err := os.ReadFile(page); err != nil || !strings.Contains(string(data), "| classify | fake | s | 8 | 1 | predict | fp32 |") {
@@ -196,4 +203,17 @@ func TestNothingElseSetsTheFlag(t *testing.T) {
 		t.Errorf("%d flags", n)
 	}
 	m.parity(2, "unknown flag", "status", "--supports-cuda-graph")
+}
+
+func TestCertificatesOfOtherPrograms(t *testing.T) {
+	here := map[string]string{"parity_build": "p", "reference_build": "r"}
+	for want, environment := range map[string]map[string]string{
+		"":                {"parity_build": "p", "reference_build": "r", "engine_build": "e"},
+		"parity_build":    {"parity_build": "q", "reference_build": "r"},
+		"reference_build": {"parity_build": "p"},
+	} {
+		if got := otherProgram(certificate.Predicate{Environment: environment}, here); got != want {
+			t.Errorf("%v: %q", environment, got)
+		}
+	}
 }

@@ -58,7 +58,7 @@ func (f *verifyFlags) check(families []string) error {
 
 // choose gives the cells that the flags describe.
 func (f *verifyFlags) choose(ctx context.Context, b backend, families []string) ([]suite.Cell, error) {
-	return f.chooseFrom(ctx, b, families, selection{f.all, f.groups}, f.resume)
+	return f.chooseFrom(ctx, b, families, selection{f.all, f.groups}, f.resume || f.exactly)
 }
 
 // chooseFrom gives the cells that the flags describe. What can be told without the reference plugin's table needs none, unless

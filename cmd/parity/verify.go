@@ -19,16 +19,17 @@ type verifyFlags struct {
 	json         bool
 	keep, output string
 
-	all    bool
-	groups []string
-	jobs   int
-	resume bool
-	matrix []string
-	calls  string
-	ci     ciFlags
-	gates  []string // judged alone
-	html   string
-	repeat int
+	all     bool
+	groups  []string
+	jobs    int
+	resume  bool
+	exactly bool // cells are asked for with all that the table knows of them
+	matrix  []string
+	calls   string
+	ci      ciFlags
+	gates   []string // judged alone
+	html    string
+	repeat  int
 }
 
 func (a *app) verify() *cobra.Command {
