@@ -51,9 +51,9 @@ type Graphs struct {
 	Warn func(line string)
 
 	all    []*Graph
-	failed string // why a capture failed: no other is tried until Release
-	full   bool   // it was said that there are too many
-	reason string // of the latest step that fell back
+	failed error // why a capture failed: no other is tried until Release
+	full   bool  // it was said that there are too many
+	reason error // of the latest step that fell back, which is not made a text in every step
 }
 
 // Shape says what a graph was captured of.
@@ -141,27 +141,28 @@ func (g *Graph) launch(mode Mode, replay bool) error {
 	return g.step.Run()
 }
 
+var errFull = fmt.Errorf("GRAPH_LIMIT: there are %d graphs, which is the most", MaxGraphs)
+
 // tryCapture captures for a step, and latches what goes wrong.
 func (g *Graph) tryCapture() bool {
 	s := g.set
 	switch refusal := g.refusal(); {
 	case refusal != nil:
-		s.reason = refusal.Error()
+		s.reason = refusal
 		return false
-	case s.failed != "":
+	case s.failed != nil:
 		s.reason = s.failed
 		return false
 	case s.Count() >= MaxGraphs:
-		s.reason = fmt.Sprintf("GRAPH_LIMIT: there are %d graphs, which is the most", MaxGraphs)
+		s.reason = errFull
 		if !s.full {
 			s.full = true
-			s.warn("%s: %v and further shapes run eagerly; release_graphs() makes room", s.reason, g.shape)
+			s.warn("%v: %v and further shapes run eagerly; release_graphs() makes room", s.reason, g.shape)
 		}
 		return false
 	}
 	if err := g.capture(); err != nil {
-		s.failed = err.Error()
-		s.reason = s.failed
+		s.failed, s.reason = err, err
 		s.warn("no graph could be captured, steps run eagerly until release_graphs(): %v", err)
 		return false
 	}
@@ -193,13 +194,13 @@ func (g *Graph) Capture() error {
 		return nil
 	case g.refusal() != nil && !s.Trial:
 		return g.refusal()
-	case s.failed != "":
-		return diag.New("CAPTURE_LATCHED", "", "a capture failed before, and no other is tried until release_graphs(): %s", s.failed)
+	case s.failed != nil:
+		return diag.New("CAPTURE_LATCHED", "", "a capture failed before, and no other is tried until release_graphs(): %v", s.failed)
 	case s.Count() >= MaxGraphs:
 		return diag.New("GRAPH_LIMIT", "", "there are %d graphs, which is the most; release_graphs() makes room", MaxGraphs)
 	}
 	if err := g.capture(); err != nil {
-		s.failed, s.reason = err.Error(), err.Error()
+		s.failed, s.reason = err, err
 		return err
 	}
 	g.byHand = true
@@ -250,12 +251,12 @@ func (s *Graphs) Release() error {
 		}
 		g.nodes, g.replays, g.since, g.byHand, g.unused = 0, 0, 0, false, false
 	}
-	s.failed, s.reason, s.full = "", "", false
+	s.failed, s.reason, s.full = nil, nil, false
 	return first
 }
 
 // Latched reports whether a capture failed, so that no other is tried.
-func (s *Graphs) Latched() bool { return s.failed != "" }
+func (s *Graphs) Latched() bool { return s.failed != nil }
 
 // Info is what is known of a model's graphs.
 type Info struct {
@@ -282,7 +283,10 @@ type CapturedGraph struct {
 
 // Info counts what ran since the model was loaded.
 func (s *Graphs) Info() Info {
-	info := Info{Mode: s.Mode, Captured: []CapturedGraph{}, Max: MaxGraphs, FallbackReason: s.reason}
+	info := Info{Mode: s.Mode, Captured: []CapturedGraph{}, Max: MaxGraphs}
+	if s.reason != nil {
+		info.FallbackReason = s.reason.Error()
+	}
 	var sum counts
 	for _, g := range s.all {
 		sum.add(g.counts)

@@ -193,19 +193,35 @@ func TestInvalidatedGraphs(t *testing.T) {
 	}
 }
 
-func BenchmarkLaunch(b *testing.B) {
-	graphs, _ := watched(On)
-	g := graphs.Add(quiet{}, Shape{})
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = g.Launch()
+// No step takes memory: neither a replay, nor one that has no graph for whatever reason.
+func TestLaunchesDoNotAllocate(t *testing.T) {
+	full, _ := watched(On)
+	for range MaxGraphs {
+		full.Add(quiet{captured: true}, Shape{})
+	}
+	refused, _ := watched(Auto)
+	refused.Refusal = diag.New("NO_CERTIFICATE", "", "nobody certified it")
+	failed, _ := watched(On)
+	failed.failed = errors.New("CAPTURE_FAILED: as told")
+	replayed, _ := watched(On)
+	for name, g := range map[string]*Graph{
+		"replayed": replayed.Add(quiet{captured: true}, Shape{}), "too many": full.Add(quiet{}, Shape{}),
+		"refused": refused.Add(quiet{}, Shape{}), "failed": failed.Add(quiet{}, Shape{}),
+	} {
+		launch(t, g, 4) // what is said is said once
+		if n := testing.AllocsPerRun(20, func() { _ = g.Launch() }); n != 0 {
+			t.Errorf("%s: a step takes memory %v times", name, n)
+		}
+		if fell := g.fallbacks > 0; fell != (name != "replayed") || fell != (g.set.Info().FallbackReason != "") {
+			t.Errorf("%s: %+v", name, g.set.Info())
+		}
 	}
 }
 
-type quiet struct{}
+type quiet struct{ captured bool }
 
 func (quiet) Run() error            { return nil }
 func (quiet) Replay() error         { return nil }
 func (quiet) Release() error        { return nil }
-func (quiet) Captured() bool        { return true }
+func (q quiet) Captured() bool      { return q.captured }
 func (quiet) Capture() (int, error) { return 1, nil }
