@@ -121,7 +121,8 @@ func LoadWeights(ticket, number, weightsAt, weightsBytes int64) (result string, 
 
 // choose finds, among recordings by their numbers, the one for what inputs at addresses of the host hold.
 func (m *model) choose(numbers []int, inputs []int64, onDevice bool) (*predict.Shape, error) {
-	var other error
+	var last *predict.Shape
+	var data [][]byte
 	for _, n := range numbers {
 		if n < 0 || n >= len(m.Shapes()) || len(inputs) != len(m.Shapes()[n].Inputs) {
 			return nil, as(codeInternal, fmt.Errorf("no recording %d of %d with %d inputs", n, len(m.Shapes()), len(inputs)))
@@ -130,18 +131,18 @@ func (m *model) choose(numbers []int, inputs []int64, onDevice bool) (*predict.S
 		if len(numbers) == 1 || onDevice {
 			return s, nil
 		}
-		data := make([][]byte, len(inputs))
+		last, data = s, data[:0]
 		for i, address := range inputs {
-			data[i] = at(address, s.Inputs[i].Bytes())
+			data = append(data, at(address, s.Inputs[i].Bytes()))
 		}
-		if other = s.Accepts(data); other == nil {
+		if s.Holds(data) {
 			return s, nil
 		}
 	}
-	if other == nil {
-		other = diag.New("NO_RECORDING", "inputs", "no recording was named")
+	if last == nil {
+		return nil, as(codeInput, diag.New("NO_RECORDING", "inputs", "no recording was named"))
 	}
-	return nil, as(codeInput, other)
+	return nil, as(codeInput, last.Accepts(data))
 }
 
 // settle waits for what was launched for a caller's stream.

@@ -39,14 +39,40 @@ func (r *Recording) Key(input string) (string, bool) {
 // CheckKey reports an input whose content is another one than what the reference recorded with.
 func (r *Recording) CheckKey(input tensor.Spec, data []byte) error {
 	want, is := r.Key(input.Name)
-	if !is {
+	if !is || r.HoldsFor(input, data) {
 		return nil
 	}
 	got, err := keyText(input, data)
-	if err != nil || got == want {
+	if err != nil {
 		return err
 	}
 	return diag.New(OtherKey, "inputs/"+input.Name, "it holds %s, the recording was made with %s and holds for nothing else: record a step with these numbers, too", got, want)
+}
+
+// HoldsFor is CheckKey for who asks in every step: it does not say what is wrong, and takes no memory.
+func (r *Recording) HoldsFor(input tensor.Spec, data []byte) bool {
+	want, is := r.Key(input.Name)
+	if !is {
+		return true
+	}
+	if input.DType != tensor.Int64 || int64(len(data)) != input.Bytes() {
+		return false
+	}
+	var digits [20]byte
+	for first := true; len(data) > 0; first, data = false, data[8:] {
+		if !first {
+			if want == "" || want[0] != ' ' {
+				return false
+			}
+			want = want[1:]
+		}
+		word := strconv.AppendInt(digits[:0], int64(binary.LittleEndian.Uint64(data)), 10)
+		if !strings.HasPrefix(want, string(word)) {
+			return false
+		}
+		want = want[len(word):]
+	}
+	return want == ""
 }
 
 // OtherKey is the reason of an input that a recording does not hold for.

@@ -1,6 +1,7 @@
 package recording_test
 
 import (
+	"encoding/binary"
 	"strings"
 	"testing"
 
@@ -26,9 +27,39 @@ func TestKeys(t *testing.T) {
 	if len(ps) != 1 || ps[0].Reason != recording.OtherKey || ps[0].Path != "inputs/grids" || !strings.Contains(ps[0].Summary, "9 -3 16") {
 		t.Errorf("another key: %v", ps)
 	}
+	data[0]--
+	if n := testing.AllocsPerRun(10, func() { _ = r.CheckKey(grids, data) }); n != 0 {
+		t.Errorf("a key that fits takes memory %v times", n)
+	}
 	images := tensor.Spec{Name: "images", DType: tensor.Float32, Sizes: []int64{1}}
 	if err := r.CheckKey(images, make([]byte, 4)); err != nil {
 		t.Errorf("an input that is no key: %v", err)
+	}
+}
+
+// Numbers are compared one by one, and none is taken for the beginning of another.
+func TestHoldsFor(t *testing.T) {
+	r := recordingtest.ConvBNReLU()
+	r.Header.ProfileSettings = append(r.Header.ProfileSettings, recording.Setting{Key: "key.grids", Value: "12 -3"})
+	for _, c := range []struct {
+		numbers []int64
+		want    bool
+	}{
+		{[]int64{12, -3}, true}, {[]int64{1, 2}, false}, {[]int64{1, -3}, false}, {[]int64{12}, false}, {[]int64{12, -3, 0}, false},
+		{[]int64{12, -34}, false}, {[]int64{12, 3}, false}, {nil, false},
+	} {
+		var data []byte
+		for _, n := range c.numbers {
+			data = binary.LittleEndian.AppendUint64(data, uint64(n))
+		}
+		spec := tensor.Spec{Name: "grids", DType: tensor.Int64, Sizes: []int64{int64(len(c.numbers))}}
+		if got := r.HoldsFor(spec, data); got != c.want || (r.CheckKey(spec, data) == nil) != c.want {
+			t.Errorf("%v: %v", c.numbers, got)
+		}
+	}
+	spec := tensor.Spec{Name: "grids", DType: tensor.Float64, Sizes: []int64{2}}
+	if r.HoldsFor(spec, make([]byte, 16)) || r.HoldsFor(tensor.Spec{Name: "grids", DType: tensor.Int64, Sizes: []int64{2}}, nil) {
+		t.Error("it holds for another type or number of bytes")
 	}
 }
 

@@ -38,6 +38,16 @@ func (m *Model) Accepts(data [][]byte) error {
 	return nil
 }
 
+// Holds is Accepts for who asks of several recordings: it does not say why not.
+func (m *Model) Holds(data [][]byte) bool {
+	for i, spec := range m.Inputs {
+		if !m.recording.HoldsFor(spec, data[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // IsKey reports whether input i is a key: it is looked at on the host, and no operation reads it.
 func (m *Model) IsKey(i int) bool {
 	_, is := m.recording.Key(m.Inputs[i].Name)

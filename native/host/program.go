@@ -24,9 +24,10 @@ type program struct {
 	workspace int64
 	names     []string // of commands, for errors
 	choices   []string
-	whole     bool  // the list runs whole or not at all
-	failed    error // the first failure; the program does nothing after it
-	breaks    bool  // the next capture fails
+	whole     bool                // the list runs whole or not at all
+	failed    error               // the first failure; the program does nothing after it
+	breaks    bool                // the next capture fails
+	failure   C.struct_sb_failure // here, so that steps take no memory
 }
 
 var _ device.Breaker = (*program)(nil)
@@ -76,10 +77,9 @@ func (p *program) Run(from, to int) error {
 }
 
 func (p *program) walk(list *C.struct_sb_list, from, to int) error {
-	var failure C.struct_sb_failure
-	if C.sb_host_run(p.device.handle, list, C.int64_t(from), C.int64_t(to), &failure) != 0 {
-		i := int(failure.index)
-		p.failed = diag.New("KERNEL_FAILED", fmt.Sprintf("commands[%d]", i), "%s: %s", p.names[i], C.GoString(&failure.text[0]))
+	if C.sb_host_run(p.device.handle, list, C.int64_t(from), C.int64_t(to), &p.failure) != 0 {
+		i := int(p.failure.index)
+		p.failed = diag.New("KERNEL_FAILED", fmt.Sprintf("commands[%d]", i), "%s: %s", p.names[i], C.GoString(&p.failure.text[0]))
 	}
 	return p.failed
 }

@@ -44,15 +44,12 @@ func (p *predictor) resolve(memory *serve.Memory, what string, banks []arm.Bank,
 // choose finds the recording for what a bank of inputs holds now.
 func (p *predictor) choose(input int) (*predict.Shape, error) {
 	b := p.inputs[input]
-	var other error
 	for _, l := range b.fits {
-		err := l.Accepts(b.data)
-		if err == nil {
+		if l.Holds(b.data) {
 			return l, nil
 		}
-		other = err
 	}
-	return nil, other
+	return nil, b.fits[len(b.fits)-1].Accepts(b.data)
 }
 
 // write hands a bank's inputs to the steps that follow. Their bytes must stay until Wait.
