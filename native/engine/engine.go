@@ -294,24 +294,21 @@ func (m *Model) Capture() (nodes int, err error) {
 }
 
 func (m *Model) warmUp() error {
-	var before []byte
-	if m.state != nil {
-		// Settings may still be on their way, behind what the step waits for.
-		err := m.program.Wait()
-		if err == nil {
-			before, err = m.state.snapshot()
-		}
-		if err != nil {
-			return err
-		}
+	// Settings and inputs may still be on their way, behind what the step waits for.
+	if err := m.program.Wait(); err != nil {
+		return err
+	}
+	restore, err := m.keepContents()
+	if err != nil {
+		return err
 	}
 	if err := m.Run(); err != nil {
 		return err
 	}
-	if err := m.program.Wait(); err != nil || m.state == nil {
+	if err := m.program.Wait(); err != nil {
 		return err
 	}
-	return m.state.restore(before)
+	return restore()
 }
 
 // Replay launches the captured graph, without waiting. A graph that holds addresses of memory that moved is dropped instead.

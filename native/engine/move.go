@@ -72,7 +72,7 @@ func (m *Model) placeAgain(workspaces []int64) (device.Placement, error) {
 	return m.placement, nil
 }
 
-// keepContents saves what a device may overwrite while it prepares a step and what no step writes: inputs, and the state.
+// keepContents saves what the next step reads and a step may write, or a device while it prepares one: inputs, and the state.
 func (m *Model) keepContents() (restore func() error, err error) {
 	type part struct {
 		memory device.Memory

@@ -69,14 +69,6 @@ func (s *State) find(name string, data []byte) (int64, error) {
 	return offset, nil
 }
 
-// snapshot copies the whole state to the host, for restore.
-func (s *State) snapshot() ([]byte, error) {
-	data := make([]byte, s.memory.Bytes())
-	return data, s.memory.Read(0, data)
-}
-
-func (s *State) restore(data []byte) error { return s.memory.Write(0, data) }
-
 // CopyFrom takes over another state's content where the names are the same.
 func (s *State) CopyFrom(other *State) error {
 	for _, name := range s.Layout.Names() {
