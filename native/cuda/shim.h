@@ -74,7 +74,6 @@ int sb_compile(sb_libraries *l, const char *text, const char *name, int headers,
                const char *const *header_names, int options, const char *const *option_list, sb_compilation *out,
                sb_error *e);
 
-// run.c: a queue is a stream with the library handles that work on it. Handles are made when first asked for.
 // The kinds of nodes that a graph's are counted by.
 enum sb_node {
   SB_KERNELS,
@@ -91,6 +90,7 @@ enum sb_node {
   SB_NODES
 };
 
+// run.c: a queue is a stream with the library handles that work on it. Handles are made when first asked for.
 typedef struct sb_queue {
   sb_device *d;
   struct CUstream_st *stream;

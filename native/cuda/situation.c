@@ -17,6 +17,7 @@ int sb_queue_switch(sb_queue *q, sb_error *e) {
   q->stream = stream;
   stream = old;  // the driver ends it once its work is done
 done:
+  if (result != 0 && q->cudnn != NULL) l->cudnnSetStream(q->cudnn, old);  // it may have the new one, which ends here
   if (event != NULL) l->cuEventDestroy_v2(event);
   if (stream != NULL) l->cuStreamDestroy_v2(stream);
   return result;

@@ -52,13 +52,16 @@ func (m *Model) current() error {
 		m.invalidations++
 	}
 	closed := m.program.Close()
-	m.program, m.nodes, m.held = program, 0, m.addresses()
+	m.program, m.nodes = program, 0
 	if err := errors.Join(closed, restore()); err != nil {
 		return err
 	}
 	if m.placed != nil {
-		return m.placed(m)
+		if err := m.placed(m); err != nil {
+			return err
+		}
 	}
+	m.held = m.addresses() // only now: no step may run with half of it
 	return nil
 }
 
