@@ -136,11 +136,7 @@ func call[Request, Reply any](ctx context.Context, p *Plugin, name string, deadl
 	case within.Err() == context.DeadlineExceeded, status.Code(err) == codes.DeadlineExceeded: // the plugin's clock may be first
 		return none, p.hung(name, deadline)
 	}
-	s := status.Convert(err)
-	if s.Code() == codes.DeadlineExceeded { // the plugin's side heard of it before our own clock
-		return none, p.hung(name, deadline)
-	}
-	if s.Code() != codes.Unavailable && within.Err() == nil {
+	if s := status.Convert(err); s.Code() != codes.Unavailable && within.Err() == nil {
 		return none, p.refused(name, s.Code(), problemsOf(s, trailer))
 	}
 	return none, p.lost(name, err)
