@@ -96,14 +96,10 @@ func Open(ctx context.Context, o Options, r Recording) (*Model, error) {
 
 // buildOf is the digest of the plugin's program: what runs, not what it says of itself.
 func buildOf(program string) (string, error) {
-	path := program
-	if !strings.ContainsRune(path, filepath.Separator) {
-		path = "" // found in PATH: nobody knows which one was started
+	if !strings.ContainsRune(program, filepath.Separator) {
+		return "", nil // found in PATH: nobody knows which one was started
 	}
-	if path == "" {
-		return "", nil
-	}
-	return certificate.BuildOf(path)
+	return certificate.BuildOf(program)
 }
 
 func (m *Model) log(line string) {
@@ -112,8 +108,9 @@ func (m *Model) log(line string) {
 	}
 }
 
-// Add loads a further recording of the family, at another image size, batch or precision.
-func (m *Model) Add(ctx context.Context, r Recording) error {
+// Add loads a further recording of the family, at another image size, batch or precision. What is refused leaves the others as
+// they were.
+func (m *Model) Add(ctx context.Context, r Recording) (err error) {
 	parsed, err := recording.Decode(r.File)
 	if err != nil {
 		return err
@@ -140,6 +137,12 @@ func (m *Model) Add(ctx context.Context, r Recording) error {
 		*file.at = region
 	}
 	loaded, err := m.plugin.Load(ctx, request)
+	defer func() {
+		if err != nil && s.number > 0 { // Load forgets the banks that there were
+			m.shapes = m.shapes[:s.number]
+			err = errors.Join(err, m.prepare(ctx))
+		}
+	}()
 	if err != nil {
 		return err
 	}

@@ -138,3 +138,32 @@ func TestClientGraphs(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A recording that is refused leaves the others as they were, their graphs too.
+func TestClientGoesOnAfterARefusal(t *testing.T) {
+	m := open(t, "", nil)
+	if err := m.CaptureGraph(t.Context(), 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	add(t, m, 2)
+	other := added(t, 3)
+	r, err := recording.Decode(other.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Family = "another"
+	other.File = rt.Encoded(t, r)
+	err = m.Add(t.Context(), other)
+	if problems, _ := diag.Of(err); len(problems) != 1 || problems[0].Reason != "OTHER_FAMILY" {
+		t.Errorf("%v", err)
+	}
+	add(t, m, 2)
+	if err := m.Add(t.Context(), added(t, 3)); err != nil {
+		t.Fatal(err)
+	}
+	add(t, m, 3)
+	add(t, m, 2)
+	if info := m.GraphInfo(); info.Replays != 3 || info.EagerSteps != 1 {
+		t.Errorf("%+v", info)
+	}
+}
