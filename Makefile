@@ -108,7 +108,7 @@ demo: build wheel-venv ## verify resnet-18 and yolo9-t on this machine, then tra
 bundle: build ## put all that a GPU machine without network needs into build/bundle
 	$(WITH_PATHS) GO="$(GO)" scripts/bundle.sh
 
-goldens: build ## make goldens/results anew, on the GPU of this machine
+goldens: build ## make what goldens holds of a GPU anew, on this machine's
 	$(WITH_PATHS) scripts/goldens.sh
 
 clean: ## remove what was built; .venv stays

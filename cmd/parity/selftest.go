@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"samebits/bridge/atomicfile"
 	"samebits/parity/gate"
 	"samebits/parity/hazard"
 	"samebits/parity/launch"
@@ -22,7 +23,7 @@ import (
 
 type selftestFlags struct {
 	cases, sections []string
-	device          string
+	device, output  string
 	json            bool
 	jobs            int
 }
@@ -52,6 +53,7 @@ Exit status: 0 if every fault was found and every twin certified, 1 if not, 2 if
 	c.Flags().StringSliceVar(&f.sections, "section", nil, "cases of a section, A to F")
 	c.Flags().StringVar(&f.device, "device", "auto", "cuda:N, host, or auto: the first GPU if there is one")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object a case, and nothing else on stdout")
+	c.Flags().StringVar(&f.output, "output", "", "file for what was seen: a line for the environment, then a line a fault")
 	c.Flags().IntVar(&f.jobs, "jobs", 0, "families in work at the same time (default: by cores)")
 	return c
 }
@@ -96,6 +98,11 @@ func (a *app) runSelftest(ctx context.Context, f *selftestFlags) error {
 	}
 	if !f.json {
 		if err := t.write(a.out); err != nil {
+			return err
+		}
+	}
+	if f.output != "" {
+		if err := atomicfile.Write(f.output, t.keep); err != nil {
 			return err
 		}
 	}
@@ -251,6 +258,44 @@ func sayTrialJSON(w io.Writer, o *trialOutcome) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(line)
+}
+
+// keep writes what was seen: where, and of each fault what the suite said.
+func (t *trials) keep(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	environment := map[string]string{}
+	for _, o := range t.outcomes {
+		if o.twin == nil {
+			continue
+		}
+		for key, value := range o.twin.Environment {
+			if key != "gpu.uuid" && !strings.HasSuffix(key, ".path") {
+				environment[key] = value
+			}
+		}
+	}
+	if err := e.Encode(map[string]any{"environment": environment}); err != nil {
+		return err
+	}
+	for _, o := range t.outcomes {
+		if o.plant == nil || o.skipped {
+			continue
+		}
+		err := e.Encode(struct {
+			Case    string         `json:"case"`
+			Family  string         `json:"family"`
+			Verdict result.Verdict `json:"verdict"`
+			Reason  gate.Reason    `json:"reason"`
+			Summary string         `json:"summary"`
+			Twin    result.Verdict `json:"twin"`
+			OK      bool           `json:"ok"`
+		}{o.of.ID, o.plant.Family, o.faulty.Verdict, o.faulty.Reason, o.faulty.Summary, o.twin.Verdict, o.ok()})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // write prints the table, what is wrong, and a summary.

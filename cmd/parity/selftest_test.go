@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,6 +27,22 @@ func TestSelftestMissesNothing(t *testing.T) {
 	}
 	if line.Case != "C16" || !line.Planted || line.OK || line.Verdict != "consistent" || line.Twin != "consistent" {
 		t.Errorf("%+v", line)
+	}
+}
+
+func TestSelftestKeepsWhatItSaw(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "seen.jsonl")
+	if c := parity(t, &fakes{}, "selftest", "--device", "host", "--case", "C16,C01,C32", "--output", file); c.status != 1 {
+		t.Errorf("status %d\n%s%s", c.status, c.stdout, c.stderr)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], `{"environment":{"`) || !strings.HasPrefix(lines[1], `{"case":"C16","family":"c16-switched-branch","verdict":"consistent"`) ||
+		!strings.HasSuffix(lines[1], `"twin":"consistent","ok":false}`) || strings.Contains(lines[0], ".path") {
+		t.Errorf("%s", data)
 	}
 }
 
