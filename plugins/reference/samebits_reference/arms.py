@@ -335,7 +335,7 @@ class ReferenceArm(Arm):
 
     def _drop(self) -> None:
         if self._session is not None:
-            self._session.release()
+            self._session.end()
         self._session = self._constructed = None
         gc.collect()
         if torch.cuda.is_initialized():

@@ -195,6 +195,12 @@ class PredictSession(FamilySession):
         for situation in self._situations.values():
             situation.due = False
 
+    def end(self) -> None:
+        """Drop the graphs, and the predictions that are under way."""
+        super().end()
+        if self._predictions is not None:
+            self._predictions.abandon()
+
     # Graphs.
 
     def drop(self) -> int:

@@ -79,6 +79,11 @@ class Predictions:
             Problem("UNKNOWN_STAGE", f"no stage is named {request.stage!r}", "stage", known), Kind.UNIMPLEMENTED
         )
 
+    def abandon(self) -> None:
+        """End all that is under way: each has a thread that holds the family."""
+        while self._under_way:
+            self._under_way.popitem()[1].call.abandon()
+
     # Stages.
 
     def _begin(self, settings: Settings) -> wire.ProcessReply:

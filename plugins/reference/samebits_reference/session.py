@@ -71,6 +71,10 @@ class Session(abc.ABC):
     def release(self) -> None:
         """Drop the graphs and their memory."""
 
+    def end(self) -> None:
+        """Drop all that would outlive the session."""
+        self.release()
+
     def situate(self, situation: str, seed: int) -> dict[str, str]:
         """Do what may happen between steps, and say what was done. See docs/wire.md."""
         raise unknown_situation(situation)

@@ -56,10 +56,6 @@ def _bytes(tensor: torch.Tensor) -> bytes:
 
 def _kept(folder: Path, key: str, make: Callable[[], torch.Tensor]) -> torch.Tensor:
     file = folder / f"{key}.safetensors"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return make()
     with _alone(file):
         kept = _read(file)
         if kept is None:
@@ -70,9 +66,11 @@ def _kept(folder: Path, key: str, make: Callable[[], torch.Tensor]) -> torch.Ten
 
 @contextlib.contextmanager
 def _alone(file: Path) -> Iterator[None]:
-    """Let other processes that want the same file wait until it is there."""
-    with file.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    """Let other processes that want the same file wait until it is there, where they can."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):  # without a lock the work may be done twice
+            file.parent.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(held.enter_context(file.with_suffix(".lock").open("w")), fcntl.LOCK_EX)
         yield
 
 
@@ -88,6 +86,6 @@ def _read(file: Path) -> torch.Tensor | None:
 
 def _write(file: Path, tensor: torch.Tensor) -> None:
     unfinished = file.with_suffix(f".{os.getpid()}")
-    with contextlib.suppress(OSError):  # nothing depends on it
+    with contextlib.suppress(OSError, SafetensorError):  # nothing depends on it
         save_file({_NAME: tensor.contiguous()}, unfinished, {"sha256": hashlib.sha256(_bytes(tensor)).hexdigest()})
         unfinished.replace(file)

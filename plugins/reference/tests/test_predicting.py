@@ -128,6 +128,19 @@ def test_what_is_no_picture_is_named_and_the_others_go_on(host: HostMemory, tmp_
     assert at.predict(good, imgsz=64)["results"][0]["answer"]["top5"]
 
 
+def test_what_is_under_way_ends_with_its_family(host: HostMemory, tmp_path: pathlib.Path) -> None:
+    def waiting() -> int:
+        return sum(thread.name == "predict" for thread in threading.enumerate())
+
+    before = waiting()
+    at = Host(host, family="resnet", imgsz=64)
+    for number in "12":
+        assert at.begin(number, [picture(tmp_path / f"{number}.png", 60, 50)], imgsz=64).tensors
+    assert waiting() == before + 2
+    at.around.close()
+    assert waiting() == before
+
+
 def test_stages_out_of_order_are_refused(host: HostMemory, tmp_path: pathlib.Path) -> None:
     at = Host(host, family="resnet", imgsz=64)
     source = picture(tmp_path / "a.png", 60, 50)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from samebits_reference import texts
 
@@ -68,3 +70,19 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path, damage: bytes) -> None:
 def test_no_folder_is_no_harm(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert encode(tmp_path / "file" / "below", 1.0, ["a"])[0, 0] == 1
+
+
+def test_a_folder_that_cannot_be_written_is_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, mode: str = "r") -> Any:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    def full(*_args: object) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device")
+
+    with monkeypatch.context() as patched:  # whoever runs tests may write everywhere
+        patched.setattr(Path, "open", refuse)
+        patched.setattr(texts, "save_file", full)
+        assert encode(tmp_path, 1.0, ["a"])[0, 0] == 1
+    assert not list(tmp_path.iterdir())
+    assert encode(tmp_path, 1.0, ["a"])[0, 0] == 1
+    assert Tower.asked == 2
