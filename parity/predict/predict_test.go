@@ -248,7 +248,7 @@ func TestPlacesAreTakenAgain(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
-	for _, path := range []string{"b.png", "a.JPG", "notes.txt", "deep/b.png", "deep/er/c.webp", "odd\xff.png", "none/notes.txt"} {
+	for _, path := range []string{"b.png", "a.JPG", "notes.txt", "deep/b.png", "deep/er/c.webp", "odd\xff.png", "none/notes.txt", "b.png-2"} {
 		path = filepath.Join(dir, path)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("x"), 0o644)); err != nil {
 			t.Fatal(err)
@@ -267,6 +267,7 @@ func TestFind(t *testing.T) {
 		{[]string{in("b.png"), in("deep")}, []string{"b.png", "b.png-2", "c.webp"}, nil},
 		{[]string{in("*.png")}, []string{"b.png"}, []string{"EMPTY_FILE", "BAD_NAME"}},
 		{[]string{in("notes.txt")}, []string{"notes.txt"}, nil},
+		{[]string{in("b.png-2"), in("b.png"), in("deep"), in("b.png")}, []string{"b.png-2", "b.png", "b.png-3", "c.webp", "b.png-4"}, nil},
 		{[]string{in("x*"), in("[")}, nil, []string{"NO_MATCH", "BAD_PATTERN"}},
 		{[]string{in("none"), in("missing.png"), os.DevNull}, nil, []string{"EMPTY_FOLDER", "NO_SUCH_FILE", "NO_FILE"}},
 	} {

@@ -81,6 +81,7 @@ func (p *Predictor) add(ctx context.Context, key string, given, made bank) error
 		return err
 	}
 	if s.outputs, err = p.memory.bank(ctx, specs(made.Bank)); err != nil {
+		p.memory.put(s.inputs.places...)
 		return err
 	}
 	s.inputs.fill(given) // a graph is captured with real data

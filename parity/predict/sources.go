@@ -26,7 +26,7 @@ var extensions = []string{".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".ti
 func Find(sources []string) ([]Picture, diag.Problems) {
 	var pictures []Picture
 	var problems diag.Problems
-	names := map[string]int{}
+	taken, again := map[string]bool{}, map[string]int{}
 	for _, source := range sources {
 		paths, problem := expand(source)
 		if problem != nil {
@@ -39,12 +39,13 @@ func Find(sources []string) ([]Picture, diag.Problems) {
 				problems = append(problems, *problem)
 				continue
 			}
-			name := filepath.Base(path)
-			names[name]++
-			if n := names[name]; n > 1 {
-				name = fmt.Sprintf("%s-%d", name, n)
-				names[name]++ // a file may be called so, too
+			base := filepath.Base(path)
+			name := base
+			for taken[name] { // a file may be called like what is made here, too
+				again[base]++
+				name = fmt.Sprintf("%s-%d", base, again[base]+1)
 			}
+			taken[name] = true
 			pictures = append(pictures, Picture{path, name})
 		}
 	}
