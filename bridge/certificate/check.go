@@ -3,6 +3,8 @@ package certificate
 import (
 	"bytes"
 	"crypto/ed25519"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,12 +39,12 @@ func Check(data []byte, q Question) (*Certificate, error) {
 	}
 	c := &Certificate{}
 	var ps diag.Problems
-	for id, sig := range signatures {
+	for _, id := range slices.Sorted(maps.Keys(signatures)) { // what is said of one file is always the same
 		key, known := q.Trust.find(id)
 		switch {
 		case !known:
 			ps.Add(UnknownKey, "signatures", "nobody here trusts the key %s", Short(id))
-		case !ed25519.Verify(key.Public, PAE(PayloadType, payload), sig):
+		case !ed25519.Verify(key.Public, PAE(PayloadType, payload), signatures[id]):
 			ps.Add(BadSignature, "signatures", "it is not what the key %s (%s) signed", key.Name, Short(id))
 		default:
 			c.Signers = append(c.Signers, key)
