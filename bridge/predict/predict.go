@@ -166,11 +166,7 @@ func (m *Model) Add(ctx context.Context, r Recording) (err error) {
 	if s.out, s.to, err = m.plugin.Memory().AllocBank(ctx, s.outputs); err != nil {
 		return err
 	}
-	first := replay.Shape{Device: m.options.Device}
-	if len(s.inputs) > 0 {
-		first.Sizes, first.DType = s.inputs[0].Sizes, s.inputs[0].DType.String()
-	}
-	s.graph = m.graphs.Add(s, first)
+	s.graph = m.graphs.Add(s, replay.ShapeOf(s.inputs, m.options.Device))
 	s.graph.Refusal = s.support.Err()
 	m.shapes = append(m.shapes, s)
 	return m.prepare(ctx)

@@ -102,8 +102,7 @@ func AddShape(ticket, number, recordingAt, recordingBytes int64) (result string,
 }
 
 func (t *trainer) addGraph(s *train.Shape, d device.Device) {
-	first := s.Inputs()[0]
-	t.graph[s] = t.graphs.Add(s, replay.Shape{Sizes: first.Sizes, DType: first.DType.String(), Device: d.Name()})
+	t.graph[s] = t.graphs.Add(s, replay.ShapeOf(s.Inputs(), d.Name()))
 }
 
 func (t *trainer) describe(d device.Device, s *train.Shape) describedTrainer {

@@ -4,9 +4,11 @@ package replay
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"samebits/bridge/diag"
+	"samebits/bridge/tensor"
 )
 
 const (
@@ -61,6 +63,14 @@ type Shape struct {
 	Sizes  []int64 // of the first input
 	DType  string
 	Device string
+}
+
+// ShapeOf is that of a step with these inputs. It may have none.
+func ShapeOf(inputs []tensor.Spec, device string) Shape {
+	if len(inputs) == 0 {
+		return Shape{Sizes: []int64{}, Device: device}
+	}
+	return Shape{Sizes: slices.Clone(inputs[0].Sizes), DType: inputs[0].DType.String(), Device: device}
 }
 
 func (s Shape) String() string { return fmt.Sprintf("%s%v on %s", s.DType, s.Sizes, s.Device) }

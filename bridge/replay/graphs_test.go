@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"samebits/bridge/diag"
+	"samebits/bridge/tensor"
 )
 
 // step counts what is asked of it.
@@ -225,3 +226,13 @@ func (quiet) Replay() error         { return nil }
 func (quiet) Release() error        { return nil }
 func (q quiet) Captured() bool      { return q.captured }
 func (quiet) Capture() (int, error) { return 1, nil }
+
+func TestShapeOf(t *testing.T) {
+	inputs := []tensor.Spec{{DType: tensor.Float32, Sizes: []int64{1, 3}}, {DType: tensor.Int64, Sizes: []int64{2}}}
+	if got := ShapeOf(inputs, "host").String(); got != "float32[1 3] on host" {
+		t.Error(got)
+	}
+	if got := ShapeOf(nil, "host"); got.Sizes == nil || len(got.Sizes) != 0 || got.DType != "" || got.Device != "host" {
+		t.Errorf("of a step without inputs: %#v", got)
+	}
+}

@@ -83,12 +83,12 @@ func sameFamily(a, b string) bool {
 
 // graphShape is that of the first input that a step reads.
 func (s *Shape) graphShape(dev string) replay.Shape {
-	for i, spec := range s.Inputs {
+	for i := range s.Inputs {
 		if !s.IsKey(i) {
-			return replay.Shape{Sizes: slices.Clone(spec.Sizes), DType: spec.DType.String(), Device: dev}
+			return replay.ShapeOf(s.Inputs[i:], dev)
 		}
 	}
-	return replay.Shape{Sizes: []int64{}, Device: dev}
+	return replay.ShapeOf(nil, dev)
 }
 
 // Models are those of the shapes.

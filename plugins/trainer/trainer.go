@@ -83,7 +83,7 @@ func (t *trainer) Load(_ context.Context, memory *serve.Memory, request arm.Load
 	}
 	shapes := t.trainer.Shapes()
 	newest := shapes[len(shapes)-1]
-	t.graph[newest] = t.graphs.Add(newest, replay.Shape{Sizes: newest.Inputs()[0].Sizes, DType: newest.Inputs()[0].DType.String(), Device: t.device.Name()})
+	t.graph[newest] = t.graphs.Add(newest, replay.ShapeOf(newest.Inputs(), t.device.Name()))
 	if err := t.restore(memory, request.Checkpoint); err != nil {
 		return arm.LoadReply{}, err
 	}
