@@ -107,6 +107,10 @@ or called wrongly; 3 something broke (a plugin is missing, crashed or hung), or 
 	root.AddCommand(a.certify(), a.certificate(), a.keys(), a.status())
 	root.AddCommand(a.verify(), a.list(), a.record(), a.predict(), a.doctor(), a.version(), a.trace(), a.ops(), a.matrix(), a.report(), a.bench(), a.selftest())
 	root.AddCommand(a.faultCommands()...)
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // so that its arguments are looked at
+	}
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}

@@ -194,6 +194,9 @@ func TestExitStatus(t *testing.T) {
 		{"device without number", &fakes{}, "verify fake --device cuda:", 2, `--device "cuda:"`},
 		{"no batch", &fakes{}, "verify fake --batch 0", 2, "positive"},
 		{"unknown mode", &fakes{}, "verify fake --mode learn", 2, `--mode "learn"`},
+		{"steps without training", &fakes{}, "verify fake --steps 5", 2, "--steps is of --mode train"},
+		{"momentum without training", &fakes{}, "record fake -o x --momentum 0.5", 2, "--momentum is of --mode train"},
+		{"steps of both modes", &fakes{}, "verify fake --mode predict,train --steps 6", 0, ""},
 		{"training of one image", &fakes{}, "verify fake --mode train --batch 1", 2, "two images or more"},
 		{"training without steps", &fakes{}, "verify fake --mode train --steps 0", 2, "--steps: 0 steps"},
 		{"training without momentum", &fakes{}, "verify fake --mode train --momentum 0", 2, "--momentum"},
@@ -212,9 +215,12 @@ func TestExitStatus(t *testing.T) {
 		{"record of two precisions", &fakes{}, "record fake -o x --precision fp32,bf16", 2, "one is needed"},
 		{"trace finds it", faulty(suitetest.Faults{Native: suitetest.ULPs(1), NativeTrace: true}), "trace fake --device cuda:0", 1, ""},
 		{"trace of an unknown probe", &fakes{}, "trace fake --device cuda:0 --probe zebra", 2, "UNKNOWN_PROBE"},
+		{"trace of a step without training", &fakes{}, "trace fake --device cuda:0 --step 2", 2, "--step is of --mode train"},
 		{"trace finds nothing", &fakes{}, "trace fake --device cuda:0", 0, ""},
 		{"version", &fakes{}, "version", 0, ""},
 		{"completion", &fakes{}, "completion bash", 0, ""},
+		{"completion of an unknown shell", &fakes{}, "completion dosh", 2, `unknown command "dosh"`},
+		{"bisect of an unknown probe", &fakes{}, "bisect fake -o x --probe zebra", 2, `--probe "zebra"; there are noise, twin, photo`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := parity(t, c.fakes, strings.Fields(c.args)...)

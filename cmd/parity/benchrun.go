@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -52,10 +51,8 @@ func (a *app) runBench(ctx context.Context, f *benchFlags, families []string) er
 	if err != nil {
 		return err
 	}
-	if f.output != "" {
-		if err := os.MkdirAll(f.output, 0o755); err != nil {
-			return usagef("%w", err)
-		}
+	if err := makeFolder("--output", f.output); err != nil {
+		return err
 	}
 	r := &benchRun{app: a, flags: f, backend: b, cells: cells}
 	if err := r.prepare(ctx, families); err != nil {

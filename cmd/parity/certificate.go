@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,8 +27,13 @@ func (a *app) certificate() *cobra.Command {
 	show := &cobra.Command{
 		Use:   "show FILE...",
 		Short: "Show what certificates say, whoever signed them",
-		Args:  cobra.MinimumNArgs(1),
-		RunE:  func(_ *cobra.Command, files []string) error { return a.showCertificates(files, asJSON) },
+		Long: `show prints what certificates say. It checks nothing: that is parity certificate verify.
+
+Exit status: 0 all were shown; 1 one says nothing that can be read; 2 called wrongly, or a file is missing.`,
+		Example: `  parity certificate show yolo9.dsse.json
+  parity certificate show --json goldens/certificates/*/*.dsse.json | jq -r '.predicate.cell.family'`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error { return a.showCertificates(files, asJSON) },
 	}
 	show.Flags().BoolVar(&asJSON, "json", false, "print the statement of each, one JSON object a line")
 	var f trustFlags
@@ -121,10 +124,10 @@ func (a *app) verifyCertificates(ctx context.Context, names []string, f trustFla
 	said := map[string]error{}
 	for _, name := range names {
 		file, err := certificate.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			return usageError{err}
-		} else if err != nil {
+		if _, known := diag.Of(err); known {
 			said[name] = err
+		} else if err != nil {
+			return usageError{err}
 		}
 		files = append(files, certificate.File{Path: name, Data: file.Data})
 	}

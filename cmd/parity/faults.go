@@ -28,10 +28,10 @@ func (a *app) diff() *cobra.Command {
 		Short: "Compare two recordings, or two results",
 		Long: `diff compares two recordings (recording.pb, or folders that record or verify --keep wrote; the weights of folders are
 compared, too) and names the first differences with module and source line; or two results (JSON of verify --output), and
-lays verdicts, gates, digests, environment and times side by side.
+lays verdicts, gates, digests, environment, times and memory side by side.
 
 Recordings are equal if one can stand for the other: seed, environment and slots do not count. Results are equal if cell,
-verdict, gates and digests are; environment and times are shown and do not count.
+verdict, gates and digests are; environment, times and memory are shown and do not count.
 
 Exit status: 0 equal, 1 different, 2 called wrongly.`,
 		Example: `  parity diff before/recording.pb after/recording.pb

@@ -147,6 +147,9 @@ func (f *cellFlags) expand(named []suite.Cell) ([]suite.Cell, error) {
 	if len(f.training.modes) == 0 {
 		return nil, usagef("--mode is empty; there are %s and %s", gate.Predict, gate.Train)
 	}
+	if err := f.training.stray(); err != nil {
+		return nil, err
+	}
 	var cells []suite.Cell
 	for _, c := range named {
 		for _, mode := range f.training.modes {

@@ -39,7 +39,7 @@ func (a *app) matrix() *cobra.Command {
 		Long: `matrix reads the results that verify --output wrote to DIR and makes one table of them: a row for each family, task and
 size, a column for each precision. It says nothing of cells that have no result there.
 
-Exit status: 0 if the table was made, whatever it says; 3 if a file cannot be read.`,
+Exit status: 0 if the table was made, whatever it says; 2 if there is no result; 3 if a file cannot be read or written.`,
 		Example: `  parity matrix results
   parity matrix goldens/results -o goldens/MATRIX.md
   parity matrix results --json | jq '.totals'`,
@@ -58,6 +58,9 @@ func (a *app) runMatrix(dir, output string, asJSON bool) error {
 	kept, wrong := result.ReadFolder(dir)
 	if wrong != nil && len(kept) == 0 {
 		return wrong
+	}
+	if len(kept) == 0 {
+		return usagef("there is no result in %s", dir)
 	}
 	results := make([]result.Result, len(kept))
 	for i, k := range kept {

@@ -48,7 +48,10 @@ eager PyTorch and in the native engine, and compares the bits of what they give,
 It prints a table, what failed first, and for each failure how far apart the bits are, the first element that differs
 with both bit patterns, and the command that runs it alone. Views are not compared: they are geometry. On the device
 host bits are demanded where no library and no libm takes part; the rest is held to an error against double precision, as
-verify does. docs/ops.md says what each outcome means.`,
+verify does. docs/ops.md says what each outcome means.
+
+Exit status: 0 nothing differs; 1 a signature does; 2 the native engine refuses one, or the command was called wrongly; 3
+something broke, or interrupted.`,
 		Example: `  parity ops yolo9 --precision bf16
   parity ops recordings/ --device cuda:0 --filter 'aten::convolution*'
   parity ops resnet18/recording.pb --device host --limit 5

@@ -19,9 +19,12 @@ func (a *app) record() *cobra.Command {
 
   recording.pb         the exact list of tensor operations, as protobuf; b3sum of it is its digest
   recording.txt        the same to read: one operation a line, with shapes and where it comes from
-  weights.safetensors  every tensor that the step reads`,
+  weights.safetensors  every tensor that the step reads
+
+Exit status: 0 it was recorded; 2 refused, or called wrongly; 3 something broke, a file could not be written, or interrupted.`,
 		Example: `  parity record resnet -o resnet18
-  parity record yolo9 --size t --imgsz 640 --precision bf16 --device cuda:0 -o yolo9t`,
+  parity record yolo9 --size t --imgsz 640 --precision bf16 --device cuda:0 -o yolo9t
+  parity record resnet --mode train --imgsz 224 --batch 16 -o resnet18-train`,
 		Args:              cobra.ExactArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runRecord(cmd.Context(), &f, args, dir) },
 		ValidArgsFunction: a.completeFamilies,
@@ -34,6 +37,9 @@ func (a *app) record() *cobra.Command {
 func (a *app) runRecord(ctx context.Context, f *cellFlags, families []string, dir string) error {
 	if dir == "" {
 		return usagef("name a folder by -o DIR")
+	}
+	if err := checkNew("-o", dir); err != nil {
+		return err
 	}
 	b, cells, err := a.oneCell(ctx, f, families)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"samebits/parity/gate"
+	"samebits/parity/probe"
 	"samebits/parity/reduce"
 	"samebits/parity/result"
 	"samebits/parity/suite"
@@ -26,7 +27,7 @@ type caseFlags struct {
 func (f *caseFlags) add(c *cobra.Command) {
 	f.cellFlags.add(c)
 	c.Flags().IntVar(&f.step, "step", 1, "train: which step of the run")
-	c.Flags().StringVar(&f.probe, "probe", "noise", "of a family: input, noise, twin or photo")
+	c.Flags().StringVar(&f.probe, "probe", "noise", "of a family: noise, twin or photo")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "folder for the files")
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object, and nothing else on stdout")
 }
@@ -105,6 +106,12 @@ func (a *app) readCase(ctx context.Context, f *caseFlags, args []string) (*reduc
 	folder := isFolder(args[0])
 	if !folder && strings.ContainsRune(args[0], '/') {
 		return nil, nil, usagef("there is no folder %s", args[0])
+	}
+	if err := checkNew("-o", f.output); err != nil {
+		return nil, nil, err
+	}
+	if !slices.Contains(probe.Names(), f.probe) {
+		return nil, nil, usagef("--probe %q; there are %s", f.probe, strings.Join(probe.Names(), ", "))
 	}
 	if f.given("step") && (folder || !slices.Contains(f.training.modes, gate.Train)) {
 		return nil, nil, usagef("--step is of a family with --mode train")

@@ -32,7 +32,8 @@ environment, and the commands that show it again. The page is one file that load
 
 A cell is called certified where a certificate is for the environment, the engine and the recording that its result names.
 
-Exit status: 0 if the page was made, whatever it says; 3 if a file cannot be read.`,
+Exit status: 0 if the page was made, whatever it says; 2 if there is no result; 3 if a file cannot
+be read or written.`,
 		Example: `  parity report results -o results.html
   parity report goldens/results -o page.html
   parity report results/detect-yolo9-t-640-b1-predict-bf16-cuda.json nightly.jsonl -o page.html`,
@@ -55,6 +56,9 @@ func (a *app) runReport(f reportFlags, names []string) error {
 	lacks := errors.Join(wrong...)
 	if lacks != nil && len(results) == 0 {
 		return lacks
+	}
+	if len(results) == 0 {
+		return usagef("there is no result in %s", strings.Join(names, ", "))
 	}
 	flag, err := flagsOf(f.certificates, f.trust)
 	if err != nil {

@@ -32,7 +32,7 @@ func (a *app) status() *cobra.Command {
 		Long: `status prints SUPPORTS_CUDA_GRAPH of every cell of the parity list, and of every other that is certified. It is true if and only
 if a certificate of that cell verifies and was made in the environment at hand. Nothing else sets it.
 
---write-flags writes the page of the environments that certificates are for, instead.`,
+--write-flags writes the page of the environments that certificates are for, instead. Exit status: 0 whatever the flags are.`,
 		Example: `  parity status
   parity status --json | jq 'select(.supports_cuda_graph)'
   parity status --write-flags goldens/FLAGS.md --trust goldens/certificates/keys/trusted.json`,

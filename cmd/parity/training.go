@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ type trainingFlags struct {
 	modes  []string
 	values schedule.Recipe
 	given  func(flag string) bool // whether it was named
+	flags  []string               // those that say nothing of mode predict
 }
 
 func (f *trainingFlags) add(c *cobra.Command) {
@@ -31,7 +33,16 @@ func (f *trainingFlags) add(c *cobra.Command) {
 	flags.Float64Var(&f.values.WeightDecay, "weight-decay", d.WeightDecay, "train: weight decay of weights that belong to no normalisation")
 	flags.Float64Var(&f.values.EMADecay, "ema-decay", d.EMADecay, "train: decay of the moving average of weights")
 	flags.Float64Var(&f.values.EMATau, "ema-tau", d.EMATau, "train: steps over which that decay grows")
+	f.flags = []string{"steps", "lr", "warmup-steps", "plateau-steps", "min-lr-ratio", "momentum", "weight-decay", "ema-decay", "ema-tau"}
 	_ = c.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{gate.Predict, gate.Train}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+}
+
+// stray finds a flag of training where nothing is trained.
+func (f *trainingFlags) stray() error {
+	if i := slices.IndexFunc(f.flags, f.given); i >= 0 && !slices.Contains(f.modes, gate.Train) {
+		return usagef("--%s is of --mode train", f.flags[i])
+	}
+	return nil
 }
 
 // recipe gives what the flags describe, for a run with so many images in a batch; nothing in mode predict.

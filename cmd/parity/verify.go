@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -135,18 +135,20 @@ func (a *app) prepare(ctx context.Context, f *verifyFlags, families []string, on
 	if cells, err = f.repeated(cells); err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{f.output, f.keep} {
-		if dir == "" {
-			continue
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, usagef("%w", err)
-		}
-	}
-	if f.html != "" && !isFolder(filepath.Dir(f.html)) { // better now than when all is done
-		return nil, usagef("--html %s: there is no folder %s", f.html, filepath.Dir(f.html))
+	if err := f.places(); err != nil {
+		return nil, err
 	}
 	return &campaign{app: a, flags: f, backend: b, cells: cells, results: make([]*result.Result, len(cells))}, nil
+}
+
+// places makes the folders that results go to, and looks at those of files.
+func (f *verifyFlags) places() error {
+	wrong := []error{makeFolder("--output", f.output), makeFolder("--keep", f.keep), checkFile("--html", f.html), checkFile("--calls", f.calls),
+		checkFile("--junit", f.ci.junit), checkFile("--sarif", f.ci.sarif), checkFile("--jsonl", f.ci.jsonl)}
+	for _, path := range f.matrix {
+		wrong = append(wrong, checkFile("--matrix", path))
+	}
+	return errors.Join(wrong...)
 }
 
 // say prints a result, and keeps it if it says something of its cell.

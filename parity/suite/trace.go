@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"samebits/bridge/arm"
 	"samebits/bridge/diag"
@@ -201,7 +202,7 @@ func (c *Culprit) fetch(ctx context.Context, rec *recording.Recording, eager, en
 func (s *Suite) Trace(ctx context.Context, cell Cell, probe string) (*Culprit, error) {
 	v := s.begin(cell)
 	if !slices.Contains(v.probes, probe) {
-		return nil, diag.New("UNKNOWN_PROBE", "", "no probe %q; there are %v", probe, v.probes)
+		return nil, diag.New("UNKNOWN_PROBE", "", "no probe %q; there are %s", probe, strings.Join(v.probes, ", "))
 	}
 	if err := v.record(ctx, false); err != nil {
 		return nil, err
