@@ -31,6 +31,7 @@ var codeOf = map[string]string{
 	"OUT_OF_MEMORY":         codeMemory,
 	"UNKNOWN_OPERATION":     codeUnsupported,
 	"UNKNOWN_KERNEL":        codeUnsupported,
+	"OTHER_TORCH":           codeUnsupported,
 	"UNSUPPORTED":           codeUnsupported,
 	"UNSUPPORTED_OPTIMIZER": codeUnsupported,
 	"NO_ENGINE":             codeUnsupported,

@@ -40,6 +40,7 @@ func TestErrorsHaveACode(t *testing.T) {
 		{"the first code counts", as(codeDevice, fmt.Errorf("load: %w", as(codeWeights, errors.New("x")))), codeWeights},
 		{"a reason that says more", as(codeDevice, diag.New("OUT_OF_MEMORY", "host", "x")), codeMemory},
 		{"a reason behind others", as(codeDevice, errors.Join(errors.New("x"), diag.New("UNKNOWN_OPERATION", "", "x"))), codeUnsupported},
+		{"a recording of another PyTorch", as(codeDevice, diag.New("OTHER_TORCH", "header/environment/torch", "x")), codeUnsupported},
 		{"a reason that says nothing more", as(codeRecording, diag.New("TORN_RECORDING", "", "x")), codeRecording},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -26,10 +26,11 @@ They lie in $` + certificate.FolderVariable + `, or in samebits/keys of the user
 		c.Flags().StringVar(&until, "until", "", "last day on which it is trusted, as 2027-12-31 (default: a year from now)")
 	}
 	create := &cobra.Command{
-		Use:   "new NAME",
-		Short: "Make a key pair, and trust it",
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.newKey(args[0], until) },
+		Use:     "new NAME",
+		Short:   "Make a key pair, and trust it",
+		Example: "  parity keys new alice",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.newKey(args[0], until) },
 	}
 	untilFlag(create)
 	var name string
@@ -182,6 +183,9 @@ func (a *app) listKeys(asJSON bool) error {
 		}
 		return 1
 	})
+	if len(lines) == 0 {
+		fmt.Fprintf(a.err, "there is no key, neither built in nor in %s; parity keys new NAME makes one\n", ring.Folder)
+	}
 	for _, l := range lines {
 		if asJSON {
 			if err := a.line(l); err != nil {

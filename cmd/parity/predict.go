@@ -138,10 +138,10 @@ func (f *predictFlags) settings() (predict.Settings, error) {
 		return s, nil
 	}
 	var err error
-	if s.Folder, err = filepath.Abs(f.output); err == nil {
-		err = os.MkdirAll(s.Folder, 0o755)
+	if s.Folder, err = filepath.Abs(f.output); err != nil {
+		return s, err
 	}
-	return s, err
+	return s, makeFolder("--output", f.output)
 }
 
 func (a *app) runPredict(ctx context.Context, f *predictFlags, args []string) error {
@@ -165,7 +165,7 @@ func (a *app) runPredict(ctx context.Context, f *predictFlags, args []string) er
 	defer b.Close()
 	o := predict.Options{Cell: cell, Arm: f.arm, Warn: func(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }}
 	if o.Settings, err = f.settings(); err != nil {
-		return a.broken(err)
+		return err
 	}
 	if f.weights != "" {
 		if o.Weights, err = filepath.Abs(f.weights); err != nil {

@@ -49,6 +49,7 @@ func TestPredict(t *testing.T) {
 		{"no such arm", []string{"fake", good, "--arm", "native"}, 2, 0, "--arm"},
 		{"contradiction", []string{"fake", good, "--arm", "native-eager", "--cuda-graph", "true"}, 2, 0, "contradicts"},
 		{"no folder", []string{"fake", good, "--annotate"}, 2, 0, "--output"},
+		{"a folder that cannot be made", []string{"fake", good, "--output", torn}, 2, 0, "--output " + torn + ": the folder cannot be made"},
 		{"a score above one", []string{"fake", good, "--conf", "3"}, 2, 0, "--conf"},
 		{"no source", []string{"fake"}, 2, 0, "at least 2 arg"},
 	} {

@@ -6,12 +6,11 @@ import contextlib
 import dataclasses
 import logging
 import pathlib
-import pickle
+import struct
 import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import safetensors
 import safetensors.torch
 import torch
 
@@ -72,15 +71,7 @@ def _read(path: str) -> Checkpoint:
         if plain:
             return Checkpoint(file, safetensors.torch.load_file(file), plain)
         content = torch.load(file, map_location="cpu", weights_only=True)
-    except (
-        safetensors.SafetensorError,
-        pickle.UnpicklingError,
-        OSError,
-        EOFError,
-        RuntimeError,
-        ValueError,
-        KeyError,
-    ) as error:
+    except Exception as error:  # bytes that are no checkpoint lead the unpickler anywhere
         if is_out_of_memory(error):
             raise
         detail = "there are safetensors files, and checkpoints of torch.save that hold data alone"
@@ -147,6 +138,8 @@ def first_line(error: BaseException) -> str:
 
 def _reading(error: Exception) -> str:
     """Give what torch says in its first sentence, and not its advice to read without weights_only."""
+    if isinstance(error, LookupError | EOFError | UnicodeError | struct.error):
+        return "it is torn, or something else"
     _, _, inner = str(error).partition("WeightsUnpickler error: ")
     return (inner.strip().splitlines() or [first_line(error)])[0].partition(". ")[0]
 

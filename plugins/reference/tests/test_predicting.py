@@ -223,7 +223,7 @@ def test_what_holds_no_weights_is_refused(host: HostMemory, tmp_path: pathlib.Pa
     file = tmp_path / "weights.pt"
     with pytest.raises(ProblemError, match=r"BAD_WEIGHTS_FILE.*No such file"):
         build(host, file)
-    for content in (b"", b"no weights at all", b"\x10\0\0\0\0\0\0\0{torn"):
+    for content in (b"", b"no weights at all", b"hello\n", b"(a", b"Gello", b"\x10\0\0\0\0\0\0\0{torn"):
         file.write_bytes(content)
         with pytest.raises(ProblemError, match="BAD_WEIGHTS_FILE"):
             build(host, file)
