@@ -60,7 +60,7 @@ func (s *Shape) Wait() error { return s.model.Wait() }
 const ignoreIndex = -100
 
 func (s *Shape) checkTargets(spec tensor.Spec, data []byte) error {
-	classes := s.classes()
+	classes := s.classes
 	if classes == 0 || int64(len(data)) != spec.Bytes() {
 		return nil // the size is refused where the bytes are copied
 	}
@@ -77,15 +77,16 @@ func (s *Shape) checkTargets(spec tensor.Spec, data []byte) error {
 	return problems.Err()
 }
 
-// classes is the number of classes of the recorded loss, or 0 if there is no loss over classes.
-func (s *Shape) classes() int64 {
-	for i := range s.recording.Operations {
-		op := &s.recording.Operations[i]
+// classesOf is the number of classes of the recorded loss, or 0 if there is no loss over classes.
+func classesOf(r *recording.Recording) int64 {
+	for i := range r.Operations {
+		op := &r.Operations[i]
 		if !strings.HasPrefix(op.Name, "aten::nll_loss_forward") || len(op.Arguments) == 0 {
 			continue
 		}
-		sizes := s.recording.Values[op.Arguments[0].Value].Sizes
-		return sizes[len(sizes)-1]
+		if sizes := r.Values[op.Arguments[0].Value].Sizes; len(sizes) > 0 {
+			return sizes[len(sizes)-1]
+		}
 	}
 	return 0
 }

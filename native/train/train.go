@@ -42,6 +42,7 @@ type Shape struct {
 	recording *recording.Recording
 	model     *engine.Model
 	launcher  tables
+	classes   int64  // of the loss; 0: it is none over classes
 	settings  []byte // of the latest SetHyper, until Wait
 }
 
@@ -192,7 +193,7 @@ func sameRecipe(a, b recipe) bool {
 }
 
 func (t *Trainer) add(r *recording.Recording, keepState bool) (*Shape, error) {
-	s := &Shape{trainer: t, recording: r}
+	s := &Shape{trainer: t, recording: r, classes: classesOf(r)}
 	options := t.options.Plan
 	options.Tail = s.tail
 	model, err := engine.Load(t.device, r, t.weights, engine.Options{Plan: options, State: t.state, KeepState: keepState,

@@ -149,19 +149,20 @@ func (t *trainer) write(index int) error {
 			return err
 		}
 	}
-	return bank.shape.SetHyper(train.Hyper{
-		LR: float64s(bank.lr), WeightDecay: float64s(bank.decay),
-		Momentum: float64s(bank.momentum)[0], EMADecay: float64s(bank.average)[0],
-	})
+	h := &t.hyper
+	h.LR, h.WeightDecay = float64s(h.LR[:0], bank.lr), float64s(h.WeightDecay[:0], bank.decay)
+	h.Momentum, h.EMADecay = float64At(bank.momentum), float64At(bank.average)
+	return bank.shape.SetHyper(*h)
 }
 
-func float64s(data []byte) []float64 {
-	out := make([]float64, len(data)/8)
-	for i := range out {
-		out[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
+func float64s(out []float64, data []byte) []float64 {
+	for ; len(data) >= 8; data = data[8:] {
+		out = append(out, float64At(data))
 	}
 	return out
 }
+
+func float64At(data []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(data)) }
 
 // launch runs one step the way that Prepare fixed, without waiting.
 func (t *trainer) launch(shape *train.Shape) error {
@@ -180,10 +181,20 @@ func (t *trainer) Step(input, output int) error {
 	}
 	defer end()
 	waits := t.device.Waits()
+	shape := t.inputs[input].shape
+	err = t.submit(shape, input, output)
+	t.stats.Synchronisations += t.device.Waits() - waits
+	if waited := shape.Wait(); err == nil { // the only one of a step, in any case: the banks are the host's again
+		err = waited
+	}
+	return err
+}
+
+// submit launches a step with its copies, to end with Wait.
+func (t *trainer) submit(shape *train.Shape, input, output int) error {
 	if err := t.write(input); err != nil {
 		return err
 	}
-	shape := t.inputs[input].shape
 	if err := t.around.Switch(shape.Model()); err != nil { // the inputs are on their way on the old stream
 		return err
 	}
@@ -201,8 +212,7 @@ func (t *trainer) Step(input, output int) error {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
-	t.stats.Synchronisations += t.device.Waits() - waits
-	return shape.Wait() // the only one of a step
+	return nil
 }
 
 // Trace runs forward, loss and backward on a copy of the state.

@@ -31,6 +31,7 @@ type trainer struct {
 	graphs  replay.Graphs
 	graph   map[*train.Shape]*replay.Graph
 	around  nativearm.Around
+	hyper   train.Hyper // of the latest step: its slices are used again
 	stats   arm.Stats
 }
 

@@ -135,8 +135,11 @@ func bustle(d device.Device, stop <-chan struct{}) error {
 
 // Step does around the launch of a step what the situation wants. end is to be called when the step is over.
 func (a *Around) Step(d device.Device) (end func(), err error) {
+	if !a.other {
+		return func() {}, nil
+	}
 	elsewhere, ok := d.(device.Elsewhere)
-	if !a.other || !ok {
+	if !ok {
 		return func() {}, nil
 	}
 	runtime.LockOSThread()
