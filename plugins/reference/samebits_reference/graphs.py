@@ -42,11 +42,11 @@ class Graph:
             with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"), watch.of_capture():
                 self.outputs = list(flatten(step()))
             self._graph.instantiate()
-        except RuntimeError as error:
+        except Exception as error:  # a family may refuse in words of its own
             self.outputs = []
             with contextlib.suppress(RuntimeError):
                 self._graph.reset()  # gives its memory back
-            if is_out_of_memory(error):
+            if is_out_of_memory(error) or isinstance(error, ProblemError):
                 raise
             raise ProblemError([*watch.problems, _failure(error)], Kind.UNIMPLEMENTED) from error
         finally:
