@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -85,14 +86,17 @@ func (a *app) runCertify(ctx context.Context, f *certifyFlags, families []string
 	if err != nil {
 		return usageError{err}
 	}
+	folder := f.folder
+	if folder == "" {
+		folder = certificateFolder()
+	}
+	if err := errors.Join(checkNew("--output", folder), makeFolder("--results", f.verifyFlags.output)); err != nil {
+		return err
+	}
 	f.exactly = f.resume
 	c, err := a.prepare(ctx, &f.verifyFlags, families, "verifying on the device host, where nothing can be certified")
 	if err != nil {
 		return err
-	}
-	folder := f.folder
-	if folder == "" {
-		folder = certificateFolder()
 	}
 	s := &certifier{app: a, backend: c.backend, key: key, folder: folder, lifetime: time.Duration(f.days) * 24 * time.Hour, json: f.json,
 		recordings: map[int][]byte{}}

@@ -66,6 +66,9 @@ func (a *app) runSelftest(ctx context.Context, f *selftestFlags) error {
 	if f.jobs < 0 {
 		return usagef("--jobs is a positive number")
 	}
+	if err := checkFile("--output", f.output); err != nil {
+		return err
+	}
 	b, err := a.start()
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ func TestPlacesAreLookedAtFirst(t *testing.T) {
 		{"verify fake --html " + dir, []string{"--html " + dir + ": this is a folder"}},
 		{"verify fake --junit " + missing + " --sarif " + missing + " --matrix " + missing + ".md", []string{"--junit " + missing + ": there is no folder " + filepath.Dir(missing), "--sarif", "--matrix"}},
 		{"verify fake --jsonl " + missing + " --calls " + file + "/x", []string{"--jsonl " + missing, "--calls " + file + "/x: there is no folder " + file}},
+		{"selftest --output " + missing, []string{"--output " + missing + ": there is no folder"}},
 		{"bench fake --output " + file, []string{"--output " + file}},
 		{"record fake -o " + file, []string{"-o " + file + ": " + file + " is no folder"}},
 		{"bisect fake -o " + file + "/x", []string{"is no folder"}},
