@@ -82,6 +82,7 @@ certificate), called wrongly, or no picture at all; 3 something broke, a file co
 	flags.Float64Var(&f.iou, "iou", 0, "overlap from which one of two boxes goes (default: LibreYOLO's)")
 	flags.Int64Var(&f.maxDet, "max-det", 0, "most detections of a picture (default: LibreYOLO's)")
 	flags.Int64SliceVar(&f.classes, "classes", nil, "`numbers` of the classes to keep, by commas (default: all)")
+	flags.Lookup("classes").DefValue = "" // or help says []
 	flags.StringVar(&f.masks, "masks", "polygon", "how masks of detections are given: polygon, rle or none")
 	flags.StringVarP(&f.output, "output", "o", "", "folder for maps, restored and annotated pictures (default: none are written)")
 	flags.BoolVar(&f.annotate, "annotate", false, "write annotated pictures, as LibreYOLO draws them, to --output")

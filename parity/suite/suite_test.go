@@ -337,6 +337,17 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// Where a native arm broke on the host, its gates say so, and not only that PyTorch has no GPU.
+func TestBrokenOnHost(t *testing.T) {
+	r, _ := verify(t, suitetest.Faults{Crash: &host.Error{Reason: host.ReasonCrashed, Plugin: "predictor", Summary: "ended"}}, "host")
+	for _, id := range []gate.ID{gate.Engaged, gate.Replay, gate.Moved} {
+		f := r.Gates[id]
+		if f.Outcome != gate.Skipped || f.Reason != gate.NotReached || f.Arms[arm.ReferenceGraph].Reason != gate.NoGPU {
+			t.Errorf("%s: %+v", id, f)
+		}
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		start := &suitetest.Starter{}

@@ -34,6 +34,8 @@ func (v *verification) finish(ctx context.Context, err error) {
 			}
 		} else if f.Outcome == gate.Failed && err == nil {
 			why = fmt.Sprintf("%s failed before", id)
+		} else if len(f.Arms) == 1 && f.Arms[arm.ReferenceGraph].Reason == gate.NoGPU {
+			v.judgeArm(id, arm.NativeGraph, gate.Skip(gate.NotReached, why)) // a GPU is not all that it lacks
 		}
 	}
 	r.Environment = v.mergedEnvironment()
