@@ -1,6 +1,8 @@
 package samebits
 
 import (
+	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -111,5 +113,29 @@ func TestAnUnusedGraphIsSaid(t *testing.T) {
 	got := called[struct{ Warning string }](t, func(ticket int64) (string, error) { return Close(ticket, number) })
 	if !strings.Contains(got.Warning, "GRAPH_UNUSED") {
 		t.Errorf("%q", got.Warning)
+	}
+}
+
+// What a caller wrote in place stays while a step is captured.
+func TestCapturesLeaveWhatLiesInPlace(t *testing.T) {
+	number, _ := loadFixture(t, "model", "pair", LoadModel)
+	seen := called[stepped](t, func(ticket int64) (string, error) { return ViewInputs(ticket, number, 0) })
+	for _, place := range seen.Addresses {
+		for i, value := range []float32{1, 2, 3, 4, 5, 6} {
+			binary.LittleEndian.PutUint32(at(place, 24)[4*i:], math.Float32bits(value))
+		}
+	}
+	if got := called[info](t, func(ticket int64) (string, error) { return CaptureGraph(ticket, number, asJSON(wanted{})) }); got.Count != 1 {
+		t.Fatalf("%+v", got)
+	}
+	sum, turned := make([]float32, 6), make([]float32, 6)
+	called[stepped](t, func(ticket int64) (string, error) {
+		return Predict(ticket, number, asJSON(step{Inputs: seen.Addresses, Outputs: []int64{address(t, sum), address(t, turned)}, Shapes: []int{0}}))
+	})
+	if want := []float32{2, 4, 6, 8, 10, 12}; !slices.Equal(sum, want) {
+		t.Errorf("%v instead of %v", sum, want)
+	}
+	if known, err := Release(seen.View); !known || err != nil {
+		t.Errorf("release: %v, %v", known, err)
 	}
 }

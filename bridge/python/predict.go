@@ -159,6 +159,10 @@ func ViewInputs(ticket, number, shape int64) (result string, err error) {
 				return as(codeInternal, fmt.Errorf("no recording %d of %d", shape, len(m.Shapes())))
 			}
 			s := m.Shapes()[shape]
+			if err := m.zeroInputs(s); err != nil {
+				return as(codeDevice, err)
+			}
+			m.written[s] = true // by the caller, from now on
 			out := stepped{View: o.view()}
 			for i := range s.Inputs {
 				out.Addresses = append(out.Addresses, int64(s.InputPlace(i).Address))
