@@ -298,7 +298,8 @@ func (m *Model) warmUp() error {
 	if err := m.program.Wait(); err != nil {
 		return err
 	}
-	restore, err := m.keepContents()
+	// Other inputs stay untouched: a caller who has their places may be writing there.
+	restore, err := m.keepContents(func(storage int) bool { return m.plan.Storages[storage].Written })
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (m *Model) current() error {
 	if err := m.Wait(); err != nil {
 		return err
 	}
-	restore, err := m.keepContents()
+	restore, err := m.keepContents(func(int) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -75,8 +75,9 @@ func (m *Model) placeAgain(workspaces []int64) (device.Placement, error) {
 	return m.placement, nil
 }
 
-// keepContents saves what the next step reads and a step may write, or a device while it prepares one: inputs, and the state.
-func (m *Model) keepContents() (restore func() error, err error) {
+// keepContents saves what the next step reads, and what a device may overwrite while it prepares one: the state, and inputs that
+// fit.
+func (m *Model) keepContents(fit func(storage int) bool) (restore func() error, err error) {
 	type part struct {
 		memory device.Memory
 		at     int64
@@ -88,7 +89,7 @@ func (m *Model) keepContents() (restore func() error, err error) {
 	}
 	for _, n := range m.recording.Inputs {
 		v := &m.recording.Values[n.Value]
-		if memory, at := m.locate(v); memory != nil && spanBytes(v) > 0 {
+		if memory, at := m.locate(v); memory != nil && spanBytes(v) > 0 && fit(v.Storage) {
 			parts = append(parts, part{memory, at, make([]byte, spanBytes(v))})
 		}
 	}

@@ -206,7 +206,9 @@ func (p *planner) lifetimes() {
 			p.plan.Storages[r.Values[v].Storage].use(i)
 		}
 		for _, v := range writes {
-			fixed[r.Values[v].Storage] = fixed[r.Values[v].Storage] || p.static[i]
+			s := r.Values[v].Storage
+			fixed[s] = fixed[s] || p.static[i]
+			p.plan.Storages[s].Written = p.plan.Storages[s].Written || !p.static[i]
 		}
 	}
 	for s := range p.plan.Storages {

@@ -45,12 +45,13 @@ const (
 
 // Storage is a storage of the recording or, behind these, memory that an operation's lowering asked for.
 type Storage struct {
-	Bytes  int64
-	Area   Area
-	Offset int64 // in its area
-	uses   []int // operations that touch it, in order
-	always bool  // in use during the whole step and between steps
-	once   bool  // nothing but Setup touches it, so that it may lie in the arena
+	Bytes   int64
+	Area    Area
+	Offset  int64 // in its area
+	Written bool  // by an operation of the step
+	uses    []int // operations that touch it, in order
+	always  bool  // in use during the whole step and between steps
+	once    bool  // nothing but Setup touches it, so that it may lie in the arena
 }
 
 // Range is a part of a launch list: commands From to To-1.
