@@ -186,9 +186,8 @@ func TestEachShapeIsRecordedOnceWhileItStays(t *testing.T) {
 	}
 	distinct := map[int]bool{}
 	s := &sizer{}
-	got, _ := sums(t, s, texts[:8])
-	if s.loads != 8 || s.prepares != 8 {
-		t.Errorf("%d loads, %d prepares", s.loads, s.prepares)
+	if got, reasons := sums(t, s, texts[:8]); !slices.Equal(got, want[:8]) || len(reasons) > 0 || s.loads != 8 || s.prepares != 8 {
+		t.Errorf("%v: %v; %d loads, %d prepares", reasons, got, s.loads, s.prepares)
 	}
 	got, reasons := sums(t, s, texts)
 	if !slices.Equal(got, want) || len(reasons) > 0 {
