@@ -252,9 +252,12 @@ func inWords(line []byte) string {
 		return string(line)
 	}
 	var what []string
-	for kind, all := range map[string][]named{"detections": said.Detections, "points": said.Points} {
-		if all != nil {
-			what = append(what, fmt.Sprintf("%d %s%s", len(all), kind, counted(all)))
+	for _, found := range []struct {
+		kind string
+		all  []named
+	}{{"detections", said.Detections}, {"points", said.Points}} {
+		if found.all != nil {
+			what = append(what, fmt.Sprintf("%d %s%s", len(found.all), found.kind, counted(found.all)))
 		}
 	}
 	for _, one := range said.Top5 {
