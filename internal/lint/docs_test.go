@@ -54,8 +54,42 @@ func read(t *testing.T, name string) string {
 }
 
 var (
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	fenced   = regexp.MustCompile("(?ms)^```.*?^```")
+	notAWord = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
 	reasonID = regexp.MustCompile("`([A-Z0-9]+(?:_[A-Z0-9]+)+)`")
 )
+
+// anchors are the names by which a page's headings are linked to.
+func anchors(text string) map[string]bool {
+	all := map[string]bool{}
+	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		all[strings.ReplaceAll(notAWord.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-")] = true
+	}
+	return all
+}
+
+func TestLinks(t *testing.T) {
+	all := pages(t)
+	for page, text := range all {
+		for _, l := range link.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+			if strings.Contains(l[1], "://") {
+				continue
+			}
+			to, anchor, _ := strings.Cut(l[1], "#")
+			target := page
+			if to != "" {
+				target = path.Join(path.Dir(page), to)
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s links to %s, which is not there", page, l[1])
+			} else if anchor != "" && !anchors(all[target])[anchor] {
+				t.Errorf("%s links to %s, and %s has no such heading", page, l[1], target)
+			}
+		}
+	}
+}
 
 func TestReadmeListsDocuments(t *testing.T) {
 	readme := read(t, "README.md")
