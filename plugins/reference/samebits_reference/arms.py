@@ -251,6 +251,7 @@ class ReferenceArm(Arm):
         session.wait()
 
     @serving
+    @choosing
     def situate(self, request: wire.SituateRequest) -> wire.SituateReply:
         """Do what may happen between steps."""
         facts = self._ready().situate(request.situation, request.seed)

@@ -12,6 +12,7 @@ import torch
 from samebits_reference import banks, cells, graphs, recorder, situations, weights
 from samebits_reference.banks import Spec
 from samebits_reference.beside import Traces, check_capture
+from samebits_reference.exhaustion import is_out_of_memory
 from samebits_reference.families import Built, flatten
 from samebits_reference.holding import Holding
 from samebits_reference.nest import Frame
@@ -255,10 +256,16 @@ class PredictSession(FamilySession):
         try:
             self.capture(situation)
         except ProblemError as error:
-            self.stats.latched = True
-            self.stats.fallback_reason = error.problems[0].summary
+            self._latch(error.problems[0].summary)
+        except RuntimeError as error:
+            if is_out_of_memory(error):  # this step is refused, and the next ones do not try again
+                self._latch("the device had no memory for a graph")
+            raise
         else:
             self.stats.captures += 1
+
+    def _latch(self, why: str) -> None:
+        self.stats.latched, self.stats.fallback_reason = True, why
 
     # Situations between steps.
 

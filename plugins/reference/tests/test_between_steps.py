@@ -103,6 +103,25 @@ def test_a_capture_that_fails_is_the_last_until_release(stage: Stage) -> None:
     assert stage.counts == (1, 1, 2, 0)
 
 
+def test_no_memory_for_a_graph_refuses_one_step(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.session.situate("release", 0)
+
+    def full(*_arguments: object, **_options: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(graphs, "Graph", full)
+        with pytest.raises(torch.OutOfMemoryError):
+            stage.step(1)
+        stage.step(2)
+    assert stage.counts == (0, 0, 1, 0)
+    assert stage.session.stats.latched
+    assert "no memory" in stage.session.stats.fallback_reason
+    stage.session.situate("release", 0)
+    stage.step(3)
+    assert stage.counts == (1, 1, 1, 0)
+
+
 def test_a_thread_captures_and_is_gone(stage: Stage) -> None:
     assert stage.session.situate("thread", 0) == {"graphs": "1", "pinned": "0"}
     stage.step(1)
