@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -72,9 +73,15 @@ func NewBrowser(t *testing.T) *Browser {
 	if err != nil {
 		t.Fatal(err)
 	}
+	profile, err := os.MkdirTemp("", "samebits-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir())
+		"--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--user-data-dir="+profile)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.ExtraFiles = []*os.File{theirsIn, theirsOut} // descriptors 3 and 4
 	c.WaitDelay = 5 * time.Second
 	if err := c.Start(); err != nil {
@@ -87,6 +94,7 @@ func NewBrowser(t *testing.T) *Browser {
 	t.Cleanup(func() {
 		cancel()
 		_ = c.Wait() // it was killed
+		remove(t, profile)
 		_, _ = to.Close(), from.Close()
 	})
 	var target struct{ TargetID string }
@@ -385,4 +393,16 @@ func (b *Browser) Fits(width int) {
 	for _, w := range wide[:min(len(wide), 5)] {
 		b.t.Errorf("the page is wider than %d: %s", width, w)
 	}
+}
+
+// remove deletes a browser's folder, into which its other processes may write until they have noticed that they were killed.
+func remove(t *testing.T, folder string) {
+	var err error
+	for range 100 {
+		if err = os.RemoveAll(folder); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Error(err)
 }
