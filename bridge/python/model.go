@@ -190,11 +190,11 @@ func (m *model) zeroInputs(s *predict.Shape) error {
 	if m.written[s] {
 		return nil
 	}
-	for i, spec := range s.Inputs {
+	for i := range s.Inputs {
 		if s.IsKey(i) {
 			continue // no step reads it
 		}
-		if err := s.WriteInput(i, make([]byte, spec.Bytes())); err != nil {
+		if err := s.ZeroInput(i); err != nil {
 			return err
 		}
 	}

@@ -129,3 +129,20 @@ func TestDevicesWithoutDirectCopies(t *testing.T) {
 type named struct{ slow }
 
 func (named) Name() string { return "plain" }
+
+func TestZeroInput(t *testing.T) {
+	m := loadDirect(t, direct{slow{calls: new([]string)}, new([]string)})
+	if err := m.Poison(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range m.Inputs {
+		if err := m.ZeroInput(i); err != nil { // also the empty one
+			t.Fatal(err)
+		}
+	}
+	arena := m.arena.(block)
+	zeros := bytes.Count(arena, []byte{0})
+	if want := int(m.InputPlace(0).Bytes + m.InputPlace(1).Bytes); zeros != want {
+		t.Errorf("%d bytes are zero, the inputs have %d", zeros, want)
+	}
+}

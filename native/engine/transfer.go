@@ -28,6 +28,17 @@ func (m *Model) WriteInput(i int, data []byte) error {
 	return memory.Write(at, data)
 }
 
+// ZeroInput gives input i zeros, where they lie.
+func (m *Model) ZeroInput(i int) error {
+	v := &m.recording.Values[m.recording.Inputs[i].Value]
+	memory, at := m.locate(v)
+	bytes := spanBytes(v)
+	if memory == nil || bytes == 0 {
+		return nil // nothing reads it
+	}
+	return memory.Fill(at, bytes, 0)
+}
+
 // Accepts reports whether the recording holds for what its keys hold in data, the contents of all inputs.
 func (m *Model) Accepts(data [][]byte) error {
 	for i, spec := range m.Inputs {
