@@ -52,9 +52,9 @@ def test_the_readme(python: Callable[..., Any], tmp_path: Path) -> None:
     losses = [float(loss) for loss in re.findall(r"^step \d+: loss (.*)$", done.stdout, re.MULTILINE)]
     assert len(losses) == 10
     assert losses[-1] < losses[0] / 2
-    logits = [float(number) for number in re.findall(r"minus logit of coffee (.*)$", done.stdout, re.MULTILINE)]
-    assert len(logits) == 2
-    assert logits[0] > logits[1]
+    said = re.search(r"than the coffee does: (\S+) against (\S+)$", done.stdout, re.MULTILINE)
+    assert said
+    assert float(said[1]) > float(said[2])
 
 
 def test_there_are_examples() -> None:
