@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"samebits/bridge/certificate"
 	"samebits/bridge/diag"
-	"samebits/parity/certificate"
 	"samebits/parity/gate"
 	"samebits/parity/result"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"samebits/parity/certificate"
+	"samebits/bridge/certificate"
 	"samebits/parity/suite"
 )
 

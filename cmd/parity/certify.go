@@ -15,8 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"samebits/bridge/certificate"
 	"samebits/bridge/diag"
-	"samebits/parity/certificate"
+	grant "samebits/parity/certificate"
 	"samebits/parity/gate"
 	"samebits/parity/launch"
 	"samebits/parity/result"
@@ -69,7 +70,7 @@ Exit status: 0 if every cell is certified; 2 if one was refused; else as of veri
 func (a *app) runCertify(ctx context.Context, f *certifyFlags, families []string) error {
 	for _, name := range families {
 		if strings.HasSuffix(name, ".json") || strings.ContainsRune(name, filepath.Separator) && isFile(name) {
-			return usageError{diag.New(certificate.NoProof, name, "a result file cannot be certified, for nothing shows that it was not edited; %s", again(name))}
+			return usageError{diag.New(grant.NoProof, name, "a result file cannot be certified, for nothing shows that it was not edited; %s", again(name))}
 		}
 	}
 	if err := f.check(families); err != nil {
@@ -210,7 +211,7 @@ func (s *certifier) sign(r result.Result, file []byte) (string, error) {
 		}
 	}
 	now := time.Now()
-	statement, err := certificate.Grant(r, certificate.Evidence{Recording: file, Engine: engine}, now, s.lifetime)
+	statement, err := grant.Grant(r, grant.Evidence{Recording: file, Engine: engine}, now, s.lifetime)
 	if err != nil {
 		return "", err
 	}

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"samebits/bridge/certificate"
 	"samebits/bridge/digest"
 	"samebits/bridge/recording"
-	"samebits/parity/certificate"
+	grant "samebits/parity/certificate"
 	"samebits/parity/launch"
 	"samebits/parity/suite/suitetest"
 )
@@ -98,7 +99,7 @@ func (m *machine) flags() int {
 	m.t.Helper()
 	count := 0
 	for line := range strings.Lines(m.parity(0, "", "status", "--json")) {
-		var f certificate.Flag
+		var f grant.Flag
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
 			m.t.Fatal(err)
 		}

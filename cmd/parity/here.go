@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"samebits/parity/certificate"
+	"samebits/bridge/certificate"
 	"samebits/parity/launch"
 	"samebits/parity/result"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"samebits/parity/certificate"
+	"samebits/bridge/certificate"
 )
 
 func (a *app) keys() *cobra.Command {

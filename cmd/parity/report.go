@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"samebits/bridge/atomicfile"
-	"samebits/parity/certificate"
+	"samebits/bridge/certificate"
 	"samebits/parity/result"
 	"samebits/parity/verifypage"
 )

@@ -11,8 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"samebits/bridge/atomicfile"
+	"samebits/bridge/certificate"
 	"samebits/bridge/diag"
-	"samebits/parity/certificate"
+	grant "samebits/parity/certificate"
 	"samebits/parity/gate"
 )
 
@@ -66,7 +67,7 @@ func (a *app) runStatus(ctx context.Context, f statusFlags) error {
 		if err != nil {
 			return usageError{err}
 		}
-		return atomicfile.Write(f.pages, func(w io.Writer) error { return certificate.FlagsPage(w, files, trust) })
+		return atomicfile.Write(f.pages, func(w io.Writer) error { return grant.FlagsPage(w, files, trust) })
 	}
 	q, err := a.question(ctx, f.trustFlags)
 	if err != nil {
@@ -79,8 +80,8 @@ func (a *app) runStatus(ctx context.Context, f statusFlags) error {
 	if err != nil {
 		fmt.Fprintf(a.err, "cells without a certificate are left out: %v\n", firstLine(err.Error()))
 	}
-	flags, strangers := certificate.Flags(files, cells, q)
-	flags = slices.DeleteFunc(flags, func(f2 certificate.Flag) bool { return !slices.Contains(f.modes, f2.Mode) })
+	flags, strangers := grant.Flags(files, cells, q)
+	flags = slices.DeleteFunc(flags, func(f2 grant.Flag) bool { return !slices.Contains(f.modes, f2.Mode) })
 	for i := range flags {
 		if flags[i].File != "" {
 			flags[i].File = underFolder(folder, flags[i].File)
@@ -107,7 +108,7 @@ func (a *app) runStatus(ctx context.Context, f statusFlags) error {
 }
 
 // sayFlags prints a table, a row for each cell, with a column for each precision.
-func (a *app) sayFlags(flags []certificate.Flag) {
+func (a *app) sayFlags(flags []grant.Flag) {
 	precisions := []string{"fp32", "bf16", "fp16"}
 	lines := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(lines, "TASK\tFAMILY\tSIZE\tIMGSZ\tBATCH\tMODE\t%s\n", strings.ToUpper(strings.Join(precisions, "\t")))

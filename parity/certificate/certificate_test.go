@@ -14,11 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"samebits/bridge/certificate"
 	"samebits/bridge/diag"
 	"samebits/bridge/digest"
 	"samebits/bridge/recording"
 	"samebits/goldens"
-	"samebits/parity/certificate"
+	grant "samebits/parity/certificate"
 	"samebits/parity/gate"
 	"samebits/parity/result"
 	"samebits/parity/schedule"
@@ -43,13 +44,13 @@ var machine = map[string]string{"gpu": "NVIDIA H200", "gpu.arch": "sm_90", "gpu.
 	"cublas": "13.1.0", "cublaslt": "13.1.0", "nvrtc": "13.0", "torch": "2.11.0+cu130", "torch_revision": "70d99e998b49"}
 
 // verified is a result of the suite's own with its evidence.
-func verified(t testing.TB, mode, device string, faults suitetest.Faults, declare ...recording.Setting) (result.Result, certificate.Evidence) {
+func verified(t testing.TB, mode, device string, faults suitetest.Faults, declare ...recording.Setting) (result.Result, grant.Evidence) {
 	t.Helper()
 	starter := &suitetest.Starter{Faults: faults, Environment: declare}
 	for name, value := range machine {
 		starter.Environment = append(starter.Environment, recording.Setting{Key: name, Value: value})
 	}
-	e := certificate.Evidence{Engine: engine}
+	e := grant.Evidence{Engine: engine}
 	s := &suite.Suite{Start: starter, Timing: suite.DefaultTiming(), EngineBuild: digest.Bytes(engine), OnRecording: func(file []byte) { e.Recording = file }}
 	c := suite.Cell{Family: "fake", Precision: "fp32", Profile: "exact-1", Device: device, Mode: mode, Batch: 1}
 	if mode == gate.Train {
@@ -61,7 +62,7 @@ func verified(t testing.TB, mode, device string, faults suitetest.Faults, declar
 func granted(t testing.TB, mode string) certificate.Statement {
 	t.Helper()
 	r, e := verified(t, mode, "cuda:0", suitetest.Faults{})
-	s, err := certificate.Grant(r, e, made, certificate.Lifetime)
+	s, err := grant.Grant(r, e, made, certificate.Lifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,21 +262,21 @@ func TestSignedNonsense(t *testing.T) {
 func TestGrantRefuses(t *testing.T) {
 	good, evidence := verified(t, gate.Predict, "cuda:0", suitetest.Faults{})
 	for name, c := range map[string]struct {
-		change func(*result.Result, *certificate.Evidence)
+		change func(*result.Result, *grant.Evidence)
 		want   string
 	}{
-		"another engine's file": {func(_ *result.Result, e *certificate.Evidence) { e.Engine = []byte("another") }, certificate.OtherFile},
-		"another recording":     {func(_ *result.Result, e *certificate.Evidence) { e.Recording = nil }, certificate.OtherFile},
-		"no driver":             {func(r *result.Result, _ *certificate.Evidence) { delete(r.Environment, "driver") }, certificate.Incomplete},
-		"two cuDNNs":            {func(r *result.Result, _ *certificate.Evidence) { r.Environment["native.cudnn"] = "9.14" }, certificate.SidesDiffer},
-		"an edited verdict": {func(r *result.Result, _ *certificate.Evidence) {
+		"another engine's file": {func(_ *result.Result, e *grant.Evidence) { e.Engine = []byte("another") }, grant.OtherFile},
+		"another recording":     {func(_ *result.Result, e *grant.Evidence) { e.Recording = nil }, grant.OtherFile},
+		"no driver":             {func(r *result.Result, _ *grant.Evidence) { delete(r.Environment, "driver") }, grant.Incomplete},
+		"two cuDNNs":            {func(r *result.Result, _ *grant.Evidence) { r.Environment["native.cudnn"] = "9.14" }, grant.SidesDiffer},
+		"an edited verdict": {func(r *result.Result, _ *grant.Evidence) {
 			r.Gates[gate.Replay] = gate.Finding{Outcome: gate.Failed}
 		}, certificate.GateNotPassed},
 	} {
 		r, e := good, evidence
 		r.Environment, r.Gates = maps.Clone(good.Environment), maps.Clone(good.Gates)
 		c.change(&r, &e)
-		_, err := certificate.Grant(r, e, made, certificate.Lifetime)
+		_, err := grant.Grant(r, e, made, certificate.Lifetime)
 		if got := reasons(t, err); !slices.Contains(got, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -285,14 +286,14 @@ func TestGrantRefuses(t *testing.T) {
 		faults suitetest.Faults
 		want   string
 	}{
-		"on the host": {suite.HostDevice, suitetest.Faults{}, certificate.NotOnGPU},
-		"differs":     {"cuda:0", suitetest.Faults{Native: suitetest.ULPs(1)}, certificate.NotExact},
-		"stale":       {"cuda:0", suitetest.Faults{Stale: true}, certificate.NotExact},
-		"noise":       {"cuda:0", suitetest.Faults{Noise: true}, certificate.NotExact},
+		"on the host": {suite.HostDevice, suitetest.Faults{}, grant.NotOnGPU},
+		"differs":     {"cuda:0", suitetest.Faults{Native: suitetest.ULPs(1)}, grant.NotExact},
+		"stale":       {"cuda:0", suitetest.Faults{Stale: true}, grant.NotExact},
+		"noise":       {"cuda:0", suitetest.Faults{Noise: true}, grant.NotExact},
 	} {
 		r, e := verified(t, gate.Predict, c.device, c.faults)
-		_, err := certificate.Grant(r, e, made, certificate.Lifetime)
-		if got := reasons(t, err); !slices.Contains(got, c.want) || !slices.Contains(got, certificate.NotExact) {
+		_, err := grant.Grant(r, e, made, certificate.Lifetime)
+		if got := reasons(t, err); !slices.Contains(got, c.want) || !slices.Contains(got, grant.NotExact) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -334,13 +335,13 @@ func TestFlags(t *testing.T) {
 		if c.change != nil {
 			c.change(&q)
 		}
-		flags, _ := certificate.Flags([]certificate.File{{Path: "x" + certificate.Extension, Data: c.data}}, []certificate.Cell{cell}, q)
+		flags, _ := grant.Flags([]certificate.File{{Path: "x" + certificate.Extension, Data: c.data}}, []certificate.Cell{cell}, q)
 		if len(flags) != 1 || flags[0].Supports != (c.want == "") || flags[0].Reason != c.want {
 			t.Errorf("%s: %+v", c.name, flags)
 		}
 	}
 	var page bytes.Buffer
-	if err := certificate.FlagsPage(&page, []certificate.File{{Data: forged}, {Data: file}}, trust()); err != nil {
+	if err := grant.FlagsPage(&page, []certificate.File{{Data: forged}, {Data: file}}, trust()); err != nil {
 		t.Fatal(err)
 	}
 	if got := page.String(); strings.Count(got, "| classify | fake |") != 1 || !strings.Contains(got, "driver 580.159.04") {
@@ -368,7 +369,7 @@ func TestFlagsPage(t *testing.T) {
 		}
 	}
 	var page bytes.Buffer
-	if err := certificate.FlagsPage(&page, files, keys); err != nil {
+	if err := grant.FlagsPage(&page, files, keys); err != nil {
 		t.Fatal(err)
 	}
 	if *rewrite {

@@ -13,7 +13,7 @@ import (
 
 // Flag says whether a cell SUPPORTS_CUDA_GRAPH, and why not.
 type Flag struct {
-	Cell
+	certificate.Cell
 	Supports bool     `json:"supports_cuda_graph"`
 	Reason   string   `json:"reason,omitempty"` // the first, where it is not supported
 	Why      []string `json:"why,omitempty"`
@@ -23,11 +23,11 @@ type Flag struct {
 
 // Flags decides of every cell that is asked for, and of every one that a certificate names. There is no other way to a flag
 // than Check. Files that are no certificates of anybody known are given as problems, by their paths.
-func Flags(files []File, cells []Cell, q Question) ([]Flag, []diag.Problem) {
-	by := map[Cell]Flag{}
+func Flags(files []certificate.File, cells []certificate.Cell, q certificate.Question) ([]Flag, []diag.Problem) {
+	by := map[certificate.Cell]Flag{}
 	var strangers []diag.Problem
 	for _, file := range files {
-		c, err := Check(file.Data, q)
+		c, err := certificate.Check(file.Data, q)
 		problems, _ := diag.Of(err)
 		if c == nil {
 			for _, p := range problems {
@@ -50,7 +50,7 @@ func Flags(files []File, cells []Cell, q Question) ([]Flag, []diag.Problem) {
 	}
 	for _, cell := range cells {
 		if _, there := by[cell]; !there {
-			by[cell] = Flag{Cell: cell, Reason: None, Why: []string{None + ": nobody certified it"}}
+			by[cell] = Flag{Cell: cell, Reason: certificate.None, Why: []string{certificate.None + ": nobody certified it"}}
 		}
 	}
 	flags := slices.Collect(maps.Values(by))
@@ -58,16 +58,16 @@ func Flags(files []File, cells []Cell, q Question) ([]Flag, []diag.Problem) {
 	return flags, strangers
 }
 
-func order(c Cell) string {
+func order(c certificate.Cell) string {
 	return strings.Join([]string{c.Task, c.Family, c.Size, fmt.Sprintf("%08d %08d", c.ImgSize, c.Batch), c.Mode, c.Precision}, "\x00")
 }
 
 // FlagsPage writes goldens/FLAGS.md: the certified cells of each environment that certificates are for. Here is not asked
 // for: it says what the flag is in those environments, and until when, so that the page does not change with the day.
-func FlagsPage(w io.Writer, files []File, trust Trust) error {
+func FlagsPage(w io.Writer, files []certificate.File, trust certificate.Trust) error {
 	environments := map[string][]Flag{}
 	for _, file := range files {
-		c, err := CheckWhenMade(file.Data, trust)
+		c, err := certificate.CheckWhenMade(file.Data, trust)
 		if err != nil {
 			continue // it sets no flag
 		}

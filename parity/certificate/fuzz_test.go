@@ -7,9 +7,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	runtime "samebits/bridge/certificate"
+	"samebits/bridge/certificate"
 	"samebits/bridge/fuzztest"
-	"samebits/parity/certificate"
 	"samebits/parity/gate"
 )
 
@@ -53,7 +52,7 @@ func FuzzCheck(f *testing.F) {
 		if checkFile(t, data, q) != same {
 			t.Error("another file than the one that was signed is valid, or that one is not")
 		}
-		support := runtime.Decide(asked(s), []certificate.File{{Path: "x" + certificate.Extension, Data: data}}, q.Trust, q.Now)
+		support := certificate.Decide(asked(s), []certificate.File{{Path: "x" + certificate.Extension, Data: data}}, q.Trust, q.Now)
 		if support.Supported() != same {
 			t.Error("a program that predicts decides otherwise")
 		}

@@ -24,7 +24,7 @@ type Evidence struct {
 
 // Grant makes the statement for a result that was just made, or says why there can be none. Only its caller can know that
 // the result is the suite's own: parity certify verifies itself, in the same process.
-func Grant(r result.Result, e Evidence, created time.Time, lifetime time.Duration) (Statement, error) {
+func Grant(r result.Result, e Evidence, created time.Time, lifetime time.Duration) (certificate.Statement, error) {
 	var ps diag.Problems
 	if r.Verdict != result.Exact {
 		ps.Add(NotExact, "verdict", "%s is %s%s: %s; only what is exact can be certified", r.Family, r.Verdict, reasonOf(r), r.Summary)
@@ -32,13 +32,13 @@ func Grant(r result.Result, e Evidence, created time.Time, lifetime time.Duratio
 	if !strings.HasPrefix(r.Device, "cuda:") {
 		ps.Add(NotOnGPU, "device", "on the device %s no certificate can be granted; only a GPU can prove a cell exact", r.Device)
 	}
-	if lifetime <= 0 || lifetime > 10*Lifetime {
+	if lifetime <= 0 || lifetime > 10*certificate.Lifetime {
 		ps.Add(BadLifetime, "", "a certificate is good for more than nothing and at most ten years, not %v", lifetime)
 	}
 	if len(ps) > 0 {
-		return Statement{}, ps
+		return certificate.Statement{}, ps
 	}
-	key := KeyOf(r.Environment, r.Digests.Recording)
+	key := certificate.KeyOf(r.Environment, r.Digests.Recording)
 	if missing := key.Missing(); len(missing) > 0 {
 		ps.Add(Incomplete, "environment", "nobody says %s", strings.Join(missing, ", "))
 	}
@@ -54,19 +54,19 @@ func Grant(r result.Result, e Evidence, created time.Time, lifetime time.Duratio
 		}
 	}
 	if len(ps) > 0 {
-		return Statement{}, ps
+		return certificate.Statement{}, ps
 	}
 	training, err := trainingOf(r)
 	if err != nil {
-		return Statement{}, err
+		return certificate.Statement{}, err
 	}
 	created = created.UTC().Truncate(time.Second)
-	s := Statement{Type: StatementType, PredicateType: PredicateType,
-		Subject: []Subject{certificate.SubjectOf(RecordingSubject, e.Recording), certificate.SubjectOf(EngineSubject, e.Engine), certificate.SubjectOf(GoldensSubject, certificate.Goldens(r.Digests))},
-		Predicate: Predicate{Schema: Schema,
-			Cell: Cell{Family: r.Family, Size: r.Size, Task: r.Task, ImgSize: r.ImgSize, Batch: r.Batch, Mode: r.Mode, Precision: r.Precision},
+	s := certificate.Statement{Type: certificate.StatementType, PredicateType: certificate.PredicateType,
+		Subject: []certificate.Subject{certificate.SubjectOf(certificate.RecordingSubject, e.Recording), certificate.SubjectOf(certificate.EngineSubject, e.Engine), certificate.SubjectOf(certificate.GoldensSubject, certificate.Goldens(r.Digests))},
+		Predicate: certificate.Predicate{Schema: certificate.Schema,
+			Cell: certificate.Cell{Family: r.Family, Size: r.Size, Task: r.Task, ImgSize: r.ImgSize, Batch: r.Batch, Mode: r.Mode, Precision: r.Precision},
 			Arm:  arm.NativeGraph, Arms: r.Arms, Profile: r.Profile, Key: key, Environment: r.Environment, Gates: r.Gates, Digests: r.Digests,
-			Replays: replaysOf(r.Gates[gate.Engaged]), Timings: r.Timings, Probes: probesOf(r), Plan: Plan{Options: map[string]string{}},
+			Replays: replaysOf(r.Gates[gate.Engaged]), Timings: r.Timings, Probes: probesOf(r), Plan: certificate.Plan{Options: map[string]string{}},
 			Training: training, Seam: r.Seam, Reproduce: r.Reproduce, Created: created, Expires: created.Add(lifetime)}}
 	ps = s.Contradictions()
 	return s, ps.Err()
@@ -87,20 +87,20 @@ func reasonOf(r result.Result) string {
 	return fmt.Sprintf(" (%s)", r.Reason)
 }
 
-func replaysOf(engaged gate.Finding) map[string]Replays {
-	counts := map[string]Replays{}
+func replaysOf(engaged gate.Finding) map[string]certificate.Replays {
+	counts := map[string]certificate.Replays{}
 	for name, f := range engaged.Arms {
 		if is, ok := f.Figures.(gate.EngagedFigures); ok {
-			counts[name] = Replays{Captures: is.Captures, Replays: is.Replays, Launches: is.Launches, Nodes: is.Nodes}
+			counts[name] = certificate.Replays{Captures: is.Captures, Replays: is.Replays, Launches: is.Launches, Nodes: is.Nodes}
 		}
 	}
 	return counts
 }
 
-func probesOf(r result.Result) []Probe {
-	probes := []Probe{}
+func probesOf(r result.Result) []certificate.Probe {
+	probes := []certificate.Probe{}
 	for _, name := range slices.Sorted(maps.Keys(r.Digests.Inputs)) {
-		probes = append(probes, Probe{Name: name, Seed: r.Seed})
+		probes = append(probes, certificate.Probe{Name: name, Seed: r.Seed})
 	}
 	return probes
 }

@@ -11,18 +11,17 @@ import (
 	"testing"
 	"time"
 
-	runtime "samebits/bridge/certificate"
+	"samebits/bridge/certificate"
 	"samebits/bridge/recording"
-	"samebits/parity/certificate"
 	"samebits/parity/gate"
 	"samebits/parity/suite/suitetest"
 )
 
 // asked is what a program asks that wants to replay the cell of a certificate, where it was made.
-func asked(s certificate.Statement) runtime.Asked {
+func asked(s certificate.Statement) certificate.Asked {
 	environment := maps.Clone(map[string]string(s.Predicate.Key))
 	delete(environment, "recording")
-	return runtime.Asked{Cell: s.Predicate.Cell, Profile: s.Predicate.Profile, Recording: s.Predicate.Key["recording"], Device: "cuda:0", Environment: environment}
+	return certificate.Asked{Cell: s.Predicate.Cell, Profile: s.Predicate.Profile, Recording: s.Predicate.Key["recording"], Device: "cuda:0", Environment: environment}
 }
 
 // The flag that programs go by is true if and only if a certificate verifies for the environment at hand. Whatever else is
@@ -31,17 +30,17 @@ func TestNothingElseSetsTheFlag(t *testing.T) {
 	for _, mode := range []string{gate.Predict, gate.Train} {
 		s := granted(t, mode)
 		file, now := signed(t, s), made.Add(time.Hour)
-		if got := runtime.Decide(asked(s), []runtime.File{{Path: "x", Data: file}}, trust(), now); !got.Supported() || got.Err() != nil || got.File() != "x" {
+		if got := certificate.Decide(asked(s), []certificate.File{{Path: "x", Data: file}}, trust(), now); !got.Supported() || got.Err() != nil || got.File() != "x" {
 			t.Fatalf("%s: a certificate does not set the flag: %v", mode, got.Err())
 		}
 		edited := bytes.Replace(file, []byte(`"payload":"`), []byte(`"payload":"A`), 1)
-		environment := func(name, value string) func(*runtime.Asked) {
-			return func(a *runtime.Asked) { a.Environment[name] = value }
+		environment := func(name, value string) func(*certificate.Asked) {
+			return func(a *certificate.Asked) { a.Environment[name] = value }
 		}
 		for _, c := range []struct {
 			name   string
 			files  [][]byte
-			change func(*runtime.Asked)
+			change func(*certificate.Asked)
 			want   string
 		}{
 			{"no certificate", nil, nil, certificate.None},
@@ -52,22 +51,22 @@ func TestNothingElseSetsTheFlag(t *testing.T) {
 			{"another driver", [][]byte{file}, environment("driver", "1"), certificate.OtherDriver},
 			{"another GPU", [][]byte{file}, environment("gpu", "NVIDIA B200"), certificate.OtherGPU},
 			{"another PyTorch", [][]byte{file}, environment("torch", "2.12.0"), certificate.OtherTorch},
-			{"another profile", [][]byte{file}, func(a *runtime.Asked) { a.Profile = "exact-2" }, certificate.OtherProfile},
-			{"another recording of the cell", [][]byte{file}, func(a *runtime.Asked) { a.Recording = strings.Repeat("1", 64) }, certificate.OtherRecording},
-			{"no recording", [][]byte{file}, func(a *runtime.Asked) { a.Recording = "" }, certificate.EnvironmentLess},
-			{"the host", [][]byte{file}, func(a *runtime.Asked) { a.Device = "host" }, certificate.NoGPU},
-			{"another cell", [][]byte{file}, func(a *runtime.Asked) { a.Cell.Family, a.Recording = "other", strings.Repeat("1", 64) }, certificate.None},
+			{"another profile", [][]byte{file}, func(a *certificate.Asked) { a.Profile = "exact-2" }, certificate.OtherProfile},
+			{"another recording of the cell", [][]byte{file}, func(a *certificate.Asked) { a.Recording = strings.Repeat("1", 64) }, certificate.OtherRecording},
+			{"no recording", [][]byte{file}, func(a *certificate.Asked) { a.Recording = "" }, certificate.EnvironmentLess},
+			{"the host", [][]byte{file}, func(a *certificate.Asked) { a.Device = "host" }, certificate.NoGPU},
+			{"another cell", [][]byte{file}, func(a *certificate.Asked) { a.Cell.Family, a.Recording = "other", strings.Repeat("1", 64) }, certificate.None},
 			{"a plugin that declares it", nil, environment("SUPPORTS_CUDA_GRAPH", "true"), certificate.None},
 		} {
 			a := asked(s)
 			if c.change != nil {
 				c.change(&a)
 			}
-			var files []runtime.File
+			var files []certificate.File
 			for _, data := range c.files {
-				files = append(files, runtime.File{Path: "x", Data: data})
+				files = append(files, certificate.File{Path: "x", Data: data})
 			}
-			got := runtime.Decide(a, files, trust(), now)
+			got := certificate.Decide(a, files, trust(), now)
 			reason := ""
 			if ps := got.Problems(); len(ps) > 0 {
 				reason = ps[0].Reason
@@ -80,11 +79,11 @@ func TestNothingElseSetsTheFlag(t *testing.T) {
 			}
 		}
 		for name, when := range map[string]time.Time{certificate.Expired: made.Add(2 * certificate.Lifetime), certificate.NotYet: made.Add(-time.Hour)} {
-			if got := runtime.Decide(asked(s), []runtime.File{{Data: file}}, trust(), when); got.Supported() || !strings.Contains(got.Err().Error(), name) {
+			if got := certificate.Decide(asked(s), []certificate.File{{Data: file}}, trust(), when); got.Supported() || !strings.Contains(got.Err().Error(), name) {
 				t.Errorf("%s: %v", name, got.Err())
 			}
 		}
-		if got := runtime.Decide(asked(s), []runtime.File{{Data: file}}, nil, now); got.Supported() || !strings.Contains(got.Err().Error(), certificate.UnknownKey) {
+		if got := certificate.Decide(asked(s), []certificate.File{{Data: file}}, nil, now); got.Supported() || !strings.Contains(got.Err().Error(), certificate.UnknownKey) {
 			t.Errorf("without trust: %v", got.Err())
 		}
 	}
@@ -93,10 +92,10 @@ func TestNothingElseSetsTheFlag(t *testing.T) {
 // A good certificate counts beside bad ones, whatever their order.
 func TestOneGoodCertificateIsEnough(t *testing.T) {
 	s := granted(t, gate.Predict)
-	good := runtime.File{Path: "good", Data: signed(t, s)}
-	bad := []runtime.File{{Data: []byte("{}")}, {Data: good.Data[:90]}, {Data: signed(t, granted(t, gate.Train))}}
-	for _, files := range [][]runtime.File{append(slices.Clone(bad), good), append([]runtime.File{good}, bad...)} {
-		if got := runtime.Decide(asked(s), files, trust(), made.Add(time.Hour)); got.File() != "good" {
+	good := certificate.File{Path: "good", Data: signed(t, s)}
+	bad := []certificate.File{{Data: []byte("{}")}, {Data: good.Data[:90]}, {Data: signed(t, granted(t, gate.Train))}}
+	for _, files := range [][]certificate.File{append(slices.Clone(bad), good), append([]certificate.File{good}, bad...)} {
+		if got := certificate.Decide(asked(s), files, trust(), made.Add(time.Hour)); got.File() != "good" {
 			t.Errorf("%v", got.Err())
 		}
 	}
@@ -106,7 +105,7 @@ func TestOneGoodCertificateIsEnough(t *testing.T) {
 func TestVariablesSetNoFlag(t *testing.T) {
 	s := granted(t, gate.Predict)
 	folder, keys := t.TempDir(), t.TempDir()
-	t.Setenv(runtime.FolderVariable, keys)
+	t.Setenv(certificate.FolderVariable, keys)
 	for _, name := range []string{"SUPPORTS_CUDA_GRAPH", "SAMEBITS_SUPPORTS_CUDA_GRAPH", "SAMEBITS_CUDA_GRAPH", "SAMEBITS_ENGINE_BUILD", "SAMEBITS_FORCE"} {
 		t.Setenv(name, "true")
 	}
@@ -120,7 +119,7 @@ func TestVariablesSetNoFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func(path string) []string {
-		got := runtime.Ask(asked(s), path)
+		got := certificate.Ask(asked(s), path)
 		if got.Supported() {
 			t.Error("the flag is true")
 		}
@@ -129,7 +128,7 @@ func TestVariablesSetNoFlag(t *testing.T) {
 	ask("")
 	ask(result)
 	ask(folder)
-	t.Setenv(runtime.Variable, folder)
+	t.Setenv(certificate.Variable, folder)
 	ask("")
 	if got := ask(filepath.Join(folder, "none")); !slices.Equal(got, []string{"CERTIFICATES_MISSING"}) {
 		t.Errorf("%v", got)
@@ -148,8 +147,8 @@ func TestVariablesSetNoFlag(t *testing.T) {
 	if err := os.Remove(filepath.Join(keys, "trusted.json")); err != nil {
 		t.Fatal(err)
 	}
-	ring := runtime.Keyring{Folder: keys}
-	if err := ring.Add(runtime.Trusted{Name: "alice", Public: runtime.Public(key), NotAfter: time.Now().Add(time.Hour)}); err != nil {
+	ring := certificate.Keyring{Folder: keys}
+	if err := ring.Add(certificate.Trusted{Name: "alice", Public: certificate.Public(key), NotAfter: time.Now().Add(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	s.Predicate.Created = time.Now().UTC().Truncate(time.Second)
@@ -158,7 +157,7 @@ func TestVariablesSetNoFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"", folder, filepath.Join(folder, "good"+certificate.Extension)} {
-		if got := runtime.Ask(asked(s), path); !got.Supported() {
+		if got := certificate.Ask(asked(s), path); !got.Supported() {
 			t.Errorf("%q: %v", path, got.Err())
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"samebits/parity/certificate"
+	"samebits/bridge/certificate"
 	"samebits/parity/result"
 )
 
