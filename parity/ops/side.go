@@ -17,10 +17,8 @@ type side struct {
 	start  func(ctx context.Context) (suite.Arm, error)
 	option []recording.Setting
 
-	arm    suite.Arm
-	region arm.Region // of shared memory, taken once: a plugin pins it
-	memory []byte
-	used   int64
+	arm  suite.Arm
+	room arm.Room // taken once: a plugin pins it
 
 	inputs, outputs [][]byte
 	environment     []recording.Setting
@@ -29,11 +27,8 @@ type side struct {
 
 // load hands a batch over and gives it banks. From here on Step runs it.
 func (s *side) load(ctx context.Context, b *batch) error {
-	s.used = 0
-	file, data := s.take(int64(len(b.file)))
-	copy(data, b.file)
-	weights, data := s.take(int64(len(noWeights)))
-	copy(data, noWeights)
+	s.room.Empty()
+	file, weights := s.room.Hold(b.file), s.room.Hold(noWeights)
 	loaded, err := s.arm.Load(ctx, arm.LoadRequest{Recording: file, Weights: weights, Device: s.device, Arm: s.name, Options: s.option})
 	if err != nil {
 		return err
@@ -43,8 +38,8 @@ func (s *side) load(ctx context.Context, b *batch) error {
 			len(b.inputs), len(b.outputs))
 	}
 	var inputs, outputs arm.Bank
-	inputs, s.inputs = s.bank(b.inputSpecs())
-	outputs, s.outputs = s.bank(loaded.Outputs)
+	inputs, s.inputs = s.room.Bank(b.inputSpecs())
+	outputs, s.outputs = s.room.Bank(loaded.Outputs)
 	_, err = s.arm.Prepare(ctx, arm.PrepareRequest{Inputs: []arm.Bank{inputs}, Outputs: []arm.Bank{outputs}})
 	if err != nil || s.described {
 		return err
@@ -68,30 +63,19 @@ func (s *side) ensure(ctx context.Context, room int64) (err error) {
 		if s.arm, err = s.start(ctx); err != nil {
 			return err
 		}
-		s.memory = nil
+		s.room = arm.Room{}
 		if err := s.describe(ctx); err != nil {
 			return err
 		}
 	}
-	if int64(len(s.memory)) < room {
-		s.region, s.memory, err = s.arm.Alloc(ctx, room)
+	if s.room.Bytes() < room {
+		at, memory, err := s.arm.Alloc(ctx, room)
+		if err != nil {
+			return err
+		}
+		s.room = arm.NewRoom(at, memory)
 	}
-	return err
-}
-
-func (s *side) take(n int64) (arm.Region, []byte) {
-	at := s.used
-	s.used += (n + arm.Alignment - 1) / arm.Alignment * arm.Alignment
-	return arm.Region{Offset: s.region.Offset + at, Length: n}, s.memory[at : at+n : at+n]
-}
-
-func (s *side) bank(specs []tensor.Spec) (arm.Bank, [][]byte) {
-	bank, data := make(arm.Bank, len(specs)), make([][]byte, len(specs))
-	for i, spec := range specs {
-		bank[i].Spec = spec
-		bank[i].Region, data[i] = s.take(spec.Bytes())
-	}
-	return bank, data
+	return nil
 }
 
 // step runs one step whose inputs lie ready. What it does not write shows: every byte of the outputs is poison before, another
@@ -119,7 +103,7 @@ func spread(data []byte, b byte) {
 func (s *side) stop() {
 	if s.arm != nil {
 		s.arm.Stop()
-		s.arm, s.memory = nil, nil
+		s.arm, s.room = nil, arm.Room{}
 	}
 }
 

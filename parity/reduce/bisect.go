@@ -98,7 +98,7 @@ func (s *search) look(ctx context.Context, j *job, c *Culprit) error {
 		if err != nil {
 			return err
 		}
-		side.memory = nil // a fresh region is taken for what comes next
+		side.room = arm.Room{} // a fresh region is taken for what comes next
 		if _, err := side.arm.Trace(ctx, arm.TraceRequest{Want: &arm.Wanted{Operation: c.Operation, Result: c.Result, Region: region}}); err != nil {
 			return fmt.Errorf("%s: fetch a result of operation %d: %w", side.name, c.Operation, err)
 		}

@@ -68,9 +68,7 @@ type side struct {
 	start        func(ctx context.Context) (suite.Arm, error)
 
 	arm         suite.Arm
-	region      arm.Region
-	memory      []byte
-	used        int64
+	room        arm.Room
 	environment []recording.Setting
 	outputs     [][]byte
 	specs       []tensor.Spec // of outputs
@@ -79,7 +77,7 @@ type side struct {
 func (s *side) stop() {
 	if s.arm != nil {
 		s.arm.Stop()
-		s.arm, s.memory = nil, nil
+		s.arm, s.room = nil, arm.Room{}
 	}
 }
 
@@ -106,16 +104,15 @@ func (s *side) load(ctx context.Context, j *job) (err error) {
 	for _, n := range r.Outputs {
 		room += r.Values[n.Value].Numel()*8 + arm.Alignment
 	}
-	if int64(len(s.memory)) < room {
-		if s.region, s.memory, err = s.arm.Alloc(ctx, room); err != nil {
+	if s.room.Bytes() < room {
+		at, memory, err := s.arm.Alloc(ctx, room)
+		if err != nil {
 			return err
 		}
+		s.room = arm.NewRoom(at, memory)
 	}
-	s.used = 0
-	file, data := s.take(int64(len(j.file)))
-	copy(data, j.file)
-	weights, data := s.take(int64(len(j.weights)))
-	copy(data, j.weights)
+	s.room.Empty()
+	file, weights := s.room.Hold(j.file), s.room.Hold(j.weights)
 	loaded, err := s.arm.Load(ctx, arm.LoadRequest{Recording: file, Weights: weights, Device: s.device, Arm: s.name})
 	if err != nil {
 		return err
@@ -123,30 +120,15 @@ func (s *side) load(ctx context.Context, j *job) (err error) {
 	if len(loaded.Inputs) != len(j.inputs) {
 		return fmt.Errorf("%s: it takes %d tensors instead of %d", s.name, len(loaded.Inputs), len(j.inputs))
 	}
-	inputs, given := s.bank(j.specs)
+	inputs, given := s.room.Bank(j.specs)
 	for i := range given {
 		copy(given[i], j.inputs[i])
 	}
 	var outputs arm.Bank
 	s.specs = loaded.Outputs
-	outputs, s.outputs = s.bank(loaded.Outputs)
+	outputs, s.outputs = s.room.Bank(loaded.Outputs)
 	_, err = s.arm.Prepare(ctx, arm.PrepareRequest{Inputs: []arm.Bank{inputs}, Outputs: []arm.Bank{outputs}})
 	return err
-}
-
-func (s *side) take(n int64) (arm.Region, []byte) {
-	at := s.used
-	s.used += (n + arm.Alignment - 1) / arm.Alignment * arm.Alignment
-	return arm.Region{Offset: s.region.Offset + at, Length: n}, s.memory[at : at+n : at+n]
-}
-
-func (s *side) bank(specs []tensor.Spec) (arm.Bank, [][]byte) {
-	bank, data := make(arm.Bank, len(specs)), make([][]byte, len(specs))
-	for i, spec := range specs {
-		bank[i].Spec = spec
-		bank[i].Region, data[i] = s.take(spec.Bytes())
-	}
-	return bank, data
 }
 
 // run loads a job and runs one step of it.
