@@ -12,6 +12,11 @@ from typing import Any
 
 from ._errors import ForkedError, SamebitsWarning, translated
 
+# What the engine looks up in the environment.
+_SETTINGS = (
+    "CXX HOME NVIDIA_TF32_OVERRIDE SAMEBITS_CACHE SAMEBITS_CERTIFICATES SAMEBITS_KEYS SAMEBITS_PLAN_CACHE SAMEBITS_THREADS"
+    " SAMEBITS_TORCH_LIB VIRTUAL_ENV XDG_CACHE_HOME XDG_CONFIG_HOME"
+).split()
 _tickets = itertools.count(1)
 _lock = threading.Lock()
 _extension: Any = None
@@ -49,6 +54,11 @@ def call(name: str, *arguments: int | str) -> Any:
     except RuntimeError as error:
         raised = translated(str(error))
     raise raised
+
+
+def settle() -> None:
+    """Let the engine see the environment as it is now: it has a copy from when it was loaded."""
+    call("Settings", json.dumps({name: os.environ.get(name) for name in _SETTINGS}))
 
 
 def run(name: str, *arguments: int | str) -> dict[str, Any]:

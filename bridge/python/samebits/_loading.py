@@ -15,7 +15,7 @@ from typing import Any, Literal, Union
 import numpy as np
 
 from ._arrays import TensorSpec, specs
-from ._calls import Handle, run
+from ._calls import Handle, run, settle
 from ._errors import ClosedError, InputError, Problem
 
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
@@ -99,6 +99,7 @@ def graph_mode(cuda_graph: Any) -> str:
 def load_options(device: Any, cuda_graph: Any, certificates: str | os.PathLike[str] | None) -> str:
     """Write the options of LoadModel and LoadTrainer."""
     mode = graph_mode(cuda_graph)  # before any work
+    settle()
     version, revision = torch_version()
     return json.dumps(
         {

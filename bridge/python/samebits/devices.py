@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from ._calls import run
+from ._calls import run, settle
 from ._loading import torch_folders
 
 
@@ -25,6 +25,7 @@ class Device:
 
 def devices() -> list[Device]:
     """Try the CPU (``host``) and every GPU (``cuda:N``) of this machine."""
+    settle()
     found = run("Devices", json.dumps({"torch": torch_folders()}))
     return [
         Device(d["name"], d.get("problem", ""), {s["Key"]: s["Value"] for s in d.get("environment", [])})

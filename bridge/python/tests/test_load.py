@@ -142,3 +142,14 @@ def test_errors_can_be_pickled(data: Path) -> None:
     assert type(again) is samebits.UnsupportedError
     assert str(again) == str(caught.value)
     assert again.problems == caught.value.problems
+
+
+def test_variables_are_looked_up_at_each_load(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's copy of the environment is from when it was loaded; what comes after must not be lost."""
+    samebits.load(data / "tiny").close()
+    monkeypatch.setenv("SAMEBITS_CACHE", str(tmp_path))
+    with samebits.load(data / "tiny"):
+        assert any((tmp_path / "host").iterdir())
+    monkeypatch.setenv("SAMEBITS_THREADS", "none")
+    with pytest.raises(samebits.SamebitsError, match="SAMEBITS_THREADS"):
+        samebits.load(data / "tiny")

@@ -22,7 +22,10 @@ class Served:
         order = {"family": "resnet", "precision": "fp32", "device": "cuda:0", "imgsz": 64}
         self.host, self.arm = host, ReferenceArm()
         built = self.arm.build(wire.BuildRequest(arm=GRAPH, **order), host.memory)
-        self.inputs, self.outputs = host.bank(built.inputs), host.bank(built.outputs)
+        weights = host.region(built.weights_length)
+        self.arm.export(wire.ExportRequest(what=wire.ExportRequest.WHAT_WEIGHTS, region=weights), host.memory)
+        loaded = self.arm.load(wire.LoadRequest(weights=weights, device="cuda:0", arm=GRAPH), host.memory)
+        self.inputs, self.outputs = host.bank(built.inputs), host.bank(loaded.outputs)
         self.arm.prepare(wire.PrepareRequest(inputs=[self.inputs], outputs=[self.outputs], cuda_graph=True), host.memory)
         self.eager = families.build(Order(**order))
         self.seed = 0
