@@ -62,10 +62,19 @@ def record(built: Built, images: torch.Tensor, named: Named) -> Taken:
 def _record(built: Built, images: torch.Tensor, named: Named) -> Taken:
     recorder = Recorder(built)
     recorder.name_storage(images, pb.ROLE_INPUT, "images")
+    outdate(built.module)
     with Generators(built.device) as generators, recorder.modules.watch(), recorder:
         output = built.step(images)
     recorder.note_generators(generators.problems)
     return recorder.finish([("images", images)], list(flatten(output)), "predict", named)
+
+
+def outdate(module: torch.nn.Module) -> None:
+    """Let every weight look changed: a family that keeps what it computes of weights, by their versions, computes it in the step.
+
+    Otherwise the recording would have it as a constant, and a replay would not see that the weights were changed in place.
+    """
+    torch.autograd.graph.increment_version([w for w in (*module.parameters(), *module.buffers()) if not w.is_inference()])
 
 
 def check_memory(built: Built, images: torch.Tensor, taken: Taken) -> None:
