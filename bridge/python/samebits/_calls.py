@@ -14,9 +14,19 @@ from ._errors import ForkedError, SamebitsWarning, translated
 
 # What the engine looks up in the environment.
 _SETTINGS = (
-    "CXX HOME NVIDIA_TF32_OVERRIDE SAMEBITS_CACHE SAMEBITS_CERTIFICATES SAMEBITS_KEYS SAMEBITS_PLAN_CACHE SAMEBITS_THREADS"
-    " SAMEBITS_TORCH_LIB VIRTUAL_ENV XDG_CACHE_HOME XDG_CONFIG_HOME"
-).split()
+    "CXX",
+    "HOME",
+    "NVIDIA_TF32_OVERRIDE",
+    "SAMEBITS_CACHE",
+    "SAMEBITS_CERTIFICATES",
+    "SAMEBITS_KEYS",
+    "SAMEBITS_PLAN_CACHE",
+    "SAMEBITS_THREADS",
+    "SAMEBITS_TORCH_LIB",
+    "VIRTUAL_ENV",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+)
 _tickets = itertools.count(1)
 _lock = threading.Lock()
 _extension: Any = None

@@ -70,9 +70,9 @@ def _record(built: Built, images: torch.Tensor, named: Named) -> Taken:
 
 
 def outdate(module: torch.nn.Module) -> None:
-    """Let every weight look changed: a family that keeps what it computes of weights, by their versions, computes it in the step.
+    """Let every weight look changed: what a family keeps of weights, by their versions, is then computed in the step.
 
-    Otherwise the recording would have it as a constant, and a replay would not see that the weights were changed in place.
+    Otherwise it would be a constant of the recording, and a replay would not see that the weights were changed in place.
     """
     torch.autograd.graph.increment_version([w for w in (*module.parameters(), *module.buffers()) if not w.is_inference()])
 
