@@ -55,6 +55,8 @@ type NoiseFigures struct {
 	Probes      int          `json:"probes"`
 	Outputs     int          `json:"outputs"`
 	Differences []Difference `json:"differences,omitempty"`
+	// First is the first operation whose result differs between the two processes, where a trace of them found one.
+	First any `json:"first_operation,omitempty"`
 }
 
 // JudgeReproduces holds if eager gives the same bits in both processes, and within one when it sees a probe again.

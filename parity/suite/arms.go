@@ -24,10 +24,8 @@ func (v *verification) repeat(ctx context.Context, ps *parts) error {
 		}
 		v.ran(p, reference, e.run)
 		both[i] = gate.Repetition{Run: e.run, Again: v.probes[0], Last: e.again}
-		if i == 0 {
-			if err := v.settle(ctx, p); err != nil {
-				return err
-			}
+		if p == ps.eager && !v.asks(gate.Reproduces) { // otherwise it must be there if the two differ
+			v.dismiss(ps, p)
 		}
 	}
 	if v.eager = both[0].Run; v.eager == nil {
@@ -38,7 +36,11 @@ func (v *verification) repeat(ctx context.Context, ps *parts) error {
 		if err != nil {
 			return err
 		}
+		if finding.Reason == gate.EagerNoise {
+			v.blameNoise(ctx, &finding, [2]*session{ps.eager.session, ps.again.session})
+		}
 		v.judge(gate.Reproduces, finding)
+		v.dismiss(ps, ps.eager)
 	}
 	if err := v.took(arm.ReferenceEager, v.eager); err != nil || v.failed(gate.Reproduces) {
 		return err

@@ -203,6 +203,15 @@ func (v *verification) settle(ctx context.Context, p *part) error {
 	return v.measure(ctx, p.session)
 }
 
+// dismiss ends the process of a part that is needed no more and is not measured. Where all run at once nobody waits for that.
+func (v *verification) dismiss(ps *parts, p *part) {
+	if v.suite.Together {
+		ps.working.Go(p.stop)
+		return
+	}
+	p.stop()
+}
+
 // predict goes through the arms of a cell of mode predict, and judges them one after the other.
 func (v *verification) predict(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -40,6 +40,7 @@ func TestResultsObeySchema(t *testing.T) {
 		"differs":     {suitetest.Faults{Native: suitetest.ULPs(1), NativeTrace: true}, "cuda:0"},
 		"stale":       {suitetest.Faults{Stale: true}, "cuda:0"},
 		"noise":       {suitetest.Faults{Noise: true}, "cuda:0"},
+		"noise found": {suitetest.Faults{OwnWeights: true}, "cuda:0"},
 		"not engaged": {suitetest.Faults{FallsBack: true}, "cuda:0"},
 		"unseen":      {suitetest.Faults{InputIgnored: true}, "cuda:0"},
 		"scalar":      {suitetest.Faults{ScalarFromStep: true}, "cuda:0"},

@@ -41,7 +41,8 @@ type Suite struct {
 	Gates []gate.ID
 
 	// Together prepares all arms of a cell at the same time, and measures them at the end, one after the other. It is of
-	// mode predict alone. Otherwise an arm's process starts when the one before has ended, which takes less memory.
+	// mode predict alone. Otherwise an arm's process starts when the one before has ended, which takes less memory; only the
+	// eager reference's two are there together, for REPRODUCES.
 	Together bool
 	// Turns orders this suite's cells where several are verified at the same time, or one Together; otherwise it may be nil.
 	Turns *turns.Turns

@@ -16,30 +16,57 @@ import (
 	"samebits/parity/gate"
 )
 
-// Culprit is the first operation whose result differs between the eager reference and the native engine.
+// Culprit is the first operation whose result differs between two sides: the eager reference and the native engine, or two
+// processes of the eager reference.
 type Culprit struct {
-	Probe     string           `json:"probe"`
-	Operation int              `json:"operation"` // index in the recording
-	Of        int              `json:"of"`        // number of operations
-	Result    int              `json:"result"`    // index over the operation's result tensors
-	Signature string           `json:"signature"`
-	Module    string           `json:"module"`
-	Source    string           `json:"source"`
-	Reference string           `json:"reference"` // digest
-	Native    string           `json:"native"`    // digest
+	Probe     string `json:"probe"`
+	Operation int    `json:"operation"` // index in the recording
+	Of        int    `json:"of"`        // number of operations
+	Result    int    `json:"result"`    // index over the operation's result tensors
+	Signature string `json:"signature"`
+	Module    string `json:"module"`
+	Source    string `json:"source"`
+	Sides
 	Operands  []Operand        `json:"operands"`
 	Bits      *compare.Figures `json:"bits,omitempty"`
 	Histogram []compare.Bucket `json:"histogram,omitempty"`
+
+	fetched [2]string // digests of the result when both sides made it once more
 }
 
 // Operand is a tensor that the operation took, as each side had it. A digest is empty if the side never made that tensor;
-// of inputs and weights it names the whole storage, which both sides were given.
+// of inputs and weights it names the whole storage.
 type Operand struct {
-	Argument  string `json:"argument"`
-	Value     string `json:"value"` // dtype and sizes
-	From      string `json:"from"`  // the operation or the storage that it comes from
+	Argument string `json:"argument"`
+	Value    string `json:"value"` // dtype and sizes
+	From     string `json:"from"`  // the operation or the storage that it comes from
+	Sides
+
+	weight string // name of the storage if it holds a weight
+}
+
+// Sides are the digests of a tensor on both sides, of which one is the eager reference.
+type Sides struct {
 	Reference string `json:"reference,omitempty"`
 	Native    string `json:"native,omitempty"`
+	Again     string `json:"again,omitempty"` // where the other side is another process of the reference
+}
+
+// sides is what the reference had and what s, the other side, had.
+func (s *session) sides(reference, other string) Sides {
+	if s.name == arm.ReferenceEager {
+		return Sides{Reference: reference, Again: other}
+	}
+	return Sides{Reference: reference, Native: other}
+}
+
+// titles names two sides for people.
+func titles(sides [2]*session) [2]string {
+	names := [2]string{sides[0].name, sides[1].name}
+	if names[0] == names[1] {
+		names[1] += " again"
+	}
+	return names
 }
 
 func (c *Culprit) String() string {
@@ -88,7 +115,7 @@ func (v *verification) trace(ctx context.Context, probe string) (*Culprit, error
 	if err != nil {
 		return nil, err
 	}
-	return v.compareTraces(ctx, eager, engine, eager.bankOf(probe), probe, func(s recording.Storage) string {
+	return v.compareTraces(ctx, [2]*session{eager, engine}, eager.bankOf(probe), probe, func(s recording.Storage) string {
 		return digestIn(weights, s.Name)
 	})
 }
@@ -102,17 +129,18 @@ func digestIn(file *safetensors.File, name string) string {
 
 // compareTraces traces the step on an input bank, and finds the first result that differs. weight gives the digest of a
 // parameter or buffer, as both sides have it before the step.
-func (v *verification) compareTraces(ctx context.Context, eager, engine *session, bank int, probe string,
+func (v *verification) compareTraces(ctx context.Context, sides [2]*session, bank int, probe string,
 	weight func(recording.Storage) string) (*Culprit, error) {
 	rec := v.recorded.Recording
+	names := titles(sides)
 	var traces [2][]arm.OperationTrace
-	for i, s := range []*session{eager, engine} {
+	for i, s := range sides {
 		reply, err := s.arm.Trace(ctx, arm.TraceRequest{InputBank: bank})
 		if err != nil {
-			return nil, fmt.Errorf("%s: trace: %w", s.name, err)
+			return nil, fmt.Errorf("%s: trace: %w", names[i], err)
 		}
 		if len(reply.Operations) != len(rec.Operations) {
-			return nil, fmt.Errorf("%s: traced %d operations of %d", s.name, len(reply.Operations), len(rec.Operations))
+			return nil, fmt.Errorf("%s: traced %d operations of %d", names[i], len(reply.Operations), len(rec.Operations))
 		}
 		traces[i] = reply.Operations
 	}
@@ -122,33 +150,34 @@ func (v *verification) compareTraces(ctx context.Context, eager, engine *session
 			if want[j] == got[j] || want[j] == "" || got[j] == "" {
 				continue
 			}
-			c := v.culprit(traces, probe, i, j, weight)
-			return c, c.fetch(ctx, rec, eager, engine, bank)
+			c := v.culprit(sides[1], traces, probe, i, j, weight)
+			return c, c.fetch(ctx, rec, sides, bank)
 		}
 	}
 	return nil, nil
 }
 
-// culprit says what the operation is and what it was given.
-func (v *verification) culprit(traces [2][]arm.OperationTrace, probe string, at, result int, weight func(recording.Storage) string) *Culprit {
+// culprit says what the operation is and what it was given, on the reference and on the other side.
+func (v *verification) culprit(other *session, traces [2][]arm.OperationTrace, probe string, at, result int,
+	weight func(recording.Storage) string) *Culprit {
 	rec := v.recorded.Recording
 	o := &rec.Operations[at]
 	c := &Culprit{Probe: probe, Operation: at, Of: len(rec.Operations), Result: result, Signature: rec.Signature(o), Module: o.Module,
-		Source: o.Source, Reference: traces[0][at].Digests[result], Native: traces[1][at].Digests[result], Operands: []Operand{}}
+		Source: o.Source, Sides: other.sides(traces[0][at].Digests[result], traces[1][at].Digests[result]), Operands: []Operand{}}
 	for i := range o.Arguments {
 		for _, value := range recording.Values(o.Arguments[i:i+1], nil) {
 			operand := Operand{Argument: o.Arguments[i].Name, Value: rec.Values[value].String()}
 			if before, j := producer(rec, at, value); before >= 0 {
 				operand.From = fmt.Sprintf("operation %d, %s", before, rec.Operations[before].Name)
-				operand.Reference, operand.Native = digestAt(traces[0][before], j), digestAt(traces[1][before], j)
+				operand.Sides = other.sides(digestAt(traces[0][before], j), digestAt(traces[1][before], j))
 			} else {
 				storage := rec.Storages[rec.Values[value].Storage]
 				operand.From = fmt.Sprintf("%v %s", storage.Role, storage.Name)
-				operand.Reference = v.result.Digests.Inputs[probe][storage.Name]
+				given := v.result.Digests.Inputs[probe][storage.Name]
 				if storage.Role.Weight() {
-					operand.Reference = weight(storage)
+					given, operand.weight = weight(storage), storage.Name
 				}
-				operand.Native = operand.Reference
+				operand.Sides = other.sides(given, given)
 			}
 			c.Operands = append(c.Operands, operand)
 		}
@@ -174,27 +203,29 @@ func digestAt(t arm.OperationTrace, i int) string {
 }
 
 // fetch copies the result out of both sides and compares it.
-func (c *Culprit) fetch(ctx context.Context, rec *recording.Recording, eager, engine *session, bank int) error {
+func (c *Culprit) fetch(ctx context.Context, rec *recording.Recording, sides [2]*session, bank int) error {
 	v := &rec.Values[recording.Values(rec.Operations[c.Operation].Results, nil)[c.Result]]
 	spec := tensor.Spec{DType: v.DType, Sizes: v.Sizes}
-	var sides [2][]byte
-	for i, s := range []*session{eager, engine} {
+	names := titles(sides)
+	var results [2][]byte
+	for i, s := range sides {
 		region, data, err := s.arm.Alloc(ctx, spec.Bytes())
 		if err != nil {
 			return err
 		}
 		_, err = s.arm.Trace(ctx, arm.TraceRequest{InputBank: bank, Want: &arm.Wanted{Operation: c.Operation, Result: c.Result, Region: region}})
 		if err != nil {
-			return fmt.Errorf("%s: fetch a result of operation %d: %w", s.name, c.Operation, err)
+			return fmt.Errorf("%s: fetch a result of operation %d: %w", names[i], c.Operation, err)
 		}
-		sides[i] = data[:spec.Bytes()]
+		results[i] = data[:spec.Bytes()]
+		c.fetched[i] = digest.Tensor(spec, results[i])
 	}
-	bits, err := compare.Bits(v.DType, sides[0], sides[1])
+	bits, err := compare.Bits(v.DType, results[0], results[1])
 	if err != nil {
 		return err
 	}
 	c.Bits = &bits
-	c.Histogram, _, err = compare.Histogram(v.DType, sides[0], sides[1])
+	c.Histogram, _, err = compare.Histogram(v.DType, results[0], results[1])
 	return err
 }
 

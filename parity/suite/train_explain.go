@@ -135,7 +135,7 @@ func (v *verification) traceTraining(ctx context.Context, eager *trainee, step i
 			return nil, err
 		}
 	}
-	return v.compareTraces(ctx, &eager.session, &engine.session, 0, stepName(step), func(s recording.Storage) string {
+	return v.compareTraces(ctx, [2]*session{&eager.session, &engine.session}, 0, stepName(step), func(s recording.Storage) string {
 		for _, kind := range []string{"param.", "buffer."} {
 			if d := digestIn(state, kind+s.Name); d != "" {
 				return d

@@ -42,6 +42,7 @@ type fakeArm struct {
 	banks     arm.PrepareRequest
 	stats     arm.Stats
 	steps     int
+	traces    int
 	recorded  []byte
 	weights   []float32
 	captured  []float32 // the inputs of the first replay
@@ -144,6 +145,9 @@ func (a *fakeArm) Record(_ context.Context, inputs arm.Bank) (arm.RecordReply, e
 	if a.ScalarFromStep {
 		alpha = int64(a.steps)
 	}
+	if a.OwnScalar {
+		alpha = int64(a.process)
+	}
 	if x := parse(a.at(inputs[0].Region)); a.BranchOnInput && x[0] > 0.55 {
 		alpha = 2
 	}
@@ -229,6 +233,9 @@ func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, err
 		return arm.LoadReply{}, errors.New("no weight")
 	}
 	a.weights = parse(w.Data)
+	if a.OwnWeights && a.name == arm.ReferenceEager {
+		a.weights[5] += float32(a.process)
+	}
 	a.between.loaded = slices.Clone(a.weights)
 	reply := arm.LoadReply{Inputs: []tensor.Spec{images()}, Outputs: a.specs()}
 	if a.kind == "native" {
@@ -388,7 +395,19 @@ func (a *fakeArm) Disturb(_ context.Context, r arm.DisturbRequest) error {
 }
 
 func (a *fakeArm) Trace(_ context.Context, r arm.TraceRequest) (arm.TraceReply, error) {
+	if a.TraceFails != nil {
+		if err := a.TraceFails(); err != nil {
+			return arm.TraceReply{}, err
+		}
+	}
 	features, logits := a.compute(parse(a.at(a.banks.Inputs[r.InputBank][0].Region)), true)
+	a.traces++
+	switch {
+	case a.NoiseEachTime && a.kind == "reference":
+		logits[5] += float32(a.process * a.traces)
+	case a.NoiseTrace && a.kind == "reference":
+		logits[5] += float32(a.process)
+	}
 	results := [][]byte{floats(features), floats(logits)}
 	var reply arm.TraceReply
 	for i, data := range results {

@@ -13,6 +13,10 @@ import (
 // Faults of the fakes. Each stands for one kind of mistake that a gate must see.
 type Faults struct {
 	Noise            bool // eager differs from process to process
+	NoiseTrace       bool // a trace sees that
+	NoiseEachTime    bool // each trace of eager gives yet other bits
+	OwnWeights       bool // each process of eager has other weights than it was given
+	OwnScalar        bool // the recording depends on the process
 	StateMoves       bool // eager differs from step to step
 	GraphsProcess    bool // the process of the reference's graph differs, with a graph and without
 	InputIgnored     bool
@@ -32,6 +36,7 @@ type Faults struct {
 	LaunchesNothing  bool
 	Native           func(logits []float32) // what native changes
 	NativeTrace      bool                   // native's fault is seen by a trace
+	TraceFails       func() error           // of each trace
 	OtherShape       bool                   // native gives other outputs
 	Refuses          error                  // by native's Load
 	Crash            error                  // by native's Step
