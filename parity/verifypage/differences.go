@@ -1,6 +1,7 @@
 package verifypage
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -65,6 +66,7 @@ type culprit struct {
 	Source    string    `json:"source"`
 	Reference string    `json:"reference"`
 	Native    string    `json:"native"`
+	Again     string    `json:"again"` // instead of native: of another process of the reference
 	Operands  []operand `json:"operands"`
 	Bits      *bits     `json:"bits"`
 	Histogram []bucket  `json:"histogram"`
@@ -79,14 +81,18 @@ type operand struct {
 	From      string `json:"from"`
 	Reference string `json:"reference"`
 	Native    string `json:"native"`
+	Again     string `json:"again"`
 }
+
+// Other is what the side had that is compared with the reference.
+func (o operand) Other() string { return cmp.Or(o.Native, o.Again) }
 
 // Same says in a word whether both sides had the same operand.
 func (o operand) Same() string {
 	switch {
-	case o.Reference == "" || o.Native == "":
+	case o.Reference == "" || o.Other() == "":
 		return "not known"
-	case o.Reference == o.Native:
+	case o.Reference == o.Other():
 		return "the same"
 	}
 	return "other"
