@@ -15,6 +15,7 @@ from samebits_reference.beside import Traces, check_capture
 from samebits_reference.exhaustion import is_out_of_memory
 from samebits_reference.families import Built, flatten
 from samebits_reference.holding import Holding
+from samebits_reference.kept import Kept
 from samebits_reference.nest import Frame
 from samebits_reference.observe import Observer
 from samebits_reference.predicting import Predictions
@@ -71,7 +72,7 @@ class PredictSession(FamilySession):
         self._predictions: Predictions | None = None
         self.graphs = False  # steps are replays
         self.fault: Callable[[], None] | None = None  # interrupts the next capture
-        self._traces = Traces()
+        self._traces, self._kept = Traces(), Kept()
         self.left_behind: list[torch.Tensor] = []  # memory that weights lay in before they moved
         self._input_banks: list[InputBank] = []
         self._output_banks: list[tuple[list[Spec], list[torch.Tensor]]] = []
@@ -101,7 +102,7 @@ class PredictSession(FamilySession):
         if not self._traces.began:
             recorder.check_memory(self.built, images, taken)
         self._traces.check(before, self._picture(), taken.data, taken.weights)
-        return taken
+        return self._kept.made(self.built, images, named, taken)
 
     def load(self, weights_file: bytes, checkpoint: bytes) -> None:
         """Take weights."""

@@ -62,19 +62,10 @@ def record(built: Built, images: torch.Tensor, named: Named) -> Taken:
 def _record(built: Built, images: torch.Tensor, named: Named) -> Taken:
     recorder = Recorder(built)
     recorder.name_storage(images, pb.ROLE_INPUT, "images")
-    outdate(built.module)
     with Generators(built.device) as generators, recorder.modules.watch(), recorder:
         output = built.step(images)
     recorder.note_generators(generators.problems)
     return recorder.finish([("images", images)], list(flatten(output)), "predict", named)
-
-
-def outdate(module: torch.nn.Module) -> None:
-    """Let every weight look changed: what a family keeps of weights, by their versions, is then computed in the step.
-
-    Otherwise it would be a constant of the recording, and a replay would not see that the weights were changed in place.
-    """
-    torch.autograd.graph.increment_version([w for w in (*module.parameters(), *module.buffers()) if not w.is_inference()])
 
 
 def check_memory(built: Built, images: torch.Tensor, taken: Taken) -> None:

@@ -39,7 +39,7 @@ class Served:
         images.copy_(torch.rand(images.shape, generator=torch.Generator().manual_seed(self.seed)))
         self.arm.disturb(wire.DisturbRequest(poison_outputs=True, churn=True))
         self.arm.step(0, 0)
-        eager = flatten(self.eager.step(images.cuda()))
+        eager = flatten(self.eager.step(images.to("cuda:0")))
         assert all(same_bits(a, b.cpu()) for a, (_, b) in zip(self.host.tensors(self.outputs), eager, strict=True))
 
     @property

@@ -157,30 +157,6 @@ def test_defaults_of_the_schema_are_filled_in() -> None:
     assert [argument.WhichOneof("kind") for argument in operation.arguments] == ["value", "integer", "integer"]
 
 
-class Memoised(nn.Module):
-    """Computes something of a weight once, until the weight has another version."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scale = nn.Parameter(torch.tensor([3.0]), requires_grad=False)
-        self.kept: tuple[int, torch.Tensor] | None = None
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if self.kept is None or self.kept[0] != self.scale._version:
-            self.kept = self.scale._version, torch.exp(self.scale)
-        return x * self.kept[1]
-
-
-def test_what_is_memoised_by_versions_is_recorded() -> None:
-    """A replay must see that the weight was changed in place."""
-    of, images = hand_made(Memoised()), probe(built("resnet"), 1)
-    of.step(images)
-    for _ in range(2):
-        recording = take(of, images).recording
-        assert [operation.name for operation in recording.operations] == ["aten::exp", "aten::mul.Tensor"]
-        assert all(storage.role != pb.ROLE_CONSTANT for storage in recording.storages)
-
-
 class Refused(nn.Module):
     def __init__(self, hazard: str) -> None:
         super().__init__()
