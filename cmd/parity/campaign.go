@@ -115,12 +115,13 @@ func (c *campaign) run(ctx context.Context) (err error) {
 	if finished < len(c.cells) {
 		status = result.ExitInfrastructure
 	}
+	if ctx.Err() != nil {
+		fmt.Fprintf(c.app.err, "interrupted; %d of %d %s are finished\n", finished, len(c.cells), c.unit())
+	}
 	switch {
-	case ctx.Err() != nil:
-		fmt.Fprintf(c.app.err, "interrupted; %d of %d cells are finished\n", finished, len(c.cells))
 	case c.flags.repeat > 1:
 		status, err = c.compare(status)
-	default:
+	case ctx.Err() == nil:
 		err = c.table(results)
 	}
 	if err != nil {
@@ -154,7 +155,7 @@ func (c *campaign) makePlan(device launch.Device) error {
 	c.backend.Tune(launch.Tuning{Threads: c.plan.Threads, Fork: true, Warn: func(err error) {
 		fmt.Fprintf(c.app.err, "each reference process imports PyTorch by itself: %v\n", err)
 	}})
-	programs, err := c.programs()
+	programs, err := programsOf(c.backend)
 	if err != nil {
 		return err
 	}
@@ -181,9 +182,9 @@ func (c *campaign) makePlan(device launch.Device) error {
 	return nil
 }
 
-// programs names what takes part in a verification beside the native engine.
-func (c *campaign) programs() (map[string]string, error) {
-	reference, err := c.backend.ReferenceBuild()
+// programsOf names what takes part in a verification beside the native engine.
+func programsOf(b backend) (map[string]string, error) {
+	reference, err := b.ReferenceBuild()
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +207,7 @@ func (c *campaign) reuse(ctx context.Context, device launch.Device) (todo []int,
 		}
 		return todo, nil
 	}
-	kept, wrong := result.ReadFolder(c.flags.output)
+	kept, wrong := c.kept()
 	if wrong != nil {
 		fmt.Fprintf(c.app.err, "not reused: %v\n", strings.ReplaceAll(wrong.Error(), "\n", "\nnot reused: "))
 	}
@@ -216,17 +217,10 @@ func (c *campaign) reuse(ctx context.Context, device launch.Device) (todo []int,
 	}
 	here := map[string]matrix.Here{}
 	for mode, s := range c.suites {
-		h := matrix.Here{}
-		for _, setting := range device.Environment {
-			h.Take(map[string]string{setting.Key: setting.Value})
-		}
-		h.Take(s.Programs)
-		h.Take(map[string]string{"engine_build": s.EngineBuild, "python": info.Version, "torch": info.Packages["torch"],
-			"libreyolo": info.Packages["libreyolo"]})
-		here[mode] = h
+		here[mode] = hereOn(device, info, s)
 	}
 	for i, cell := range c.cells {
-		found, why := matrix.Reuse(kept, cell, here[cell.Mode])
+		found, why := matrix.Reuse(kept(i), cell, here[cell.Mode])
 		if found != nil && c.flags.keep != "" && !isFolder(filepath.Join(c.flags.keep, strings.TrimSuffix(found.File, ".json"))) {
 			found, why = nil, found.File+": its evidence was not kept"
 		}
@@ -241,12 +235,37 @@ func (c *campaign) reuse(ctx context.Context, device launch.Device) (todo []int,
 		if err := ci.Line(c.lines, found.Result); err != nil {
 			return nil, err
 		}
+		if c.flags.repeat > 1 && !c.shown(found.Result) {
+			continue
+		}
 		if err := c.app.sayReused(c.flags, found); err != nil {
 			return nil, err
 		}
 	}
-	fmt.Fprintf(c.app.err, "%d of %d cells are finished already\n", len(c.cells)-len(todo), len(c.cells))
+	fmt.Fprintf(c.app.err, "%d of %d %s are finished already\n", len(c.cells)-len(todo), len(c.cells), c.unit())
 	return todo, nil
+}
+
+// kept reads what lies in the output: of it, what may be of the cell with a number.
+func (c *campaign) kept() (of func(number int) []result.Kept, wrong error) {
+	if c.flags.repeat > 1 {
+		all, wrong := keptRepetitions(c.flags.output)
+		return func(number int) []result.Kept { return all[number+1] }, wrong
+	}
+	all, wrong := result.ReadFolder(c.flags.output)
+	return func(int) []result.Kept { return all }, wrong
+}
+
+// hereOn is what can be known of a suite's results on a device before there are any.
+func hereOn(device launch.Device, info launch.PythonInfo, s *suite.Suite) matrix.Here {
+	h := matrix.Here{}
+	for _, setting := range device.Environment {
+		h.Take(map[string]string{setting.Key: setting.Value})
+	}
+	h.Take(s.Programs)
+	h.Take(map[string]string{"engine_build": s.EngineBuild, "python": info.Version, "torch": info.Packages["torch"],
+		"libreyolo": info.Packages["libreyolo"]})
+	return h
 }
 
 func isFolder(path string) bool {

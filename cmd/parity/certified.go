@@ -20,7 +20,7 @@ func (c *campaign) leaveCertified(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	programs, err := c.programs()
+	programs, err := programsOf(c.backend)
 	if err != nil {
 		return err
 	}

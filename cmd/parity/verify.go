@@ -67,7 +67,8 @@ writes to files, too.
 
 --repeat N verifies one cell N times, each time in fresh processes, and ends in a table: what verdict each repetition has, and
 what of verdict, gates and digests is otherwise than in the first. Any difference gives a status that is not 0. With --output
-each repetition has a folder of its own.
+each repetition has a folder of its own; --resume takes those that are finished there, runs the others, and compares all. An
+interrupted run compares what is finished.
 
 Results that are finished stay, also if the run is interrupted.`,
 		Example: `  parity verify resnet yolo9
@@ -79,7 +80,7 @@ Results that are finished stay, also if the run is interrupted.`,
   parity verify --all --task classify --junit parity.xml --sarif parity.sarif --jsonl parity.jsonl
   parity verify --all --precision fp32,bf16 --output results --html results.html
   parity verify yolo9 --gate STREAM,MOVE   # these gates alone
-  parity verify yolo9 --size t --precision bf16 --repeat 100 --device cuda:0
+  parity verify yolo9 --size t --precision bf16 --repeat 100 --device cuda:0 --output repetitions --resume
   parity verify yolo9 --keep evidence      # recording, weights, inputs and outputs; b3sum of each gives its digest`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runVerify(cmd.Context(), &f, args) },
 		ValidArgsFunction: a.completeFamilies,
@@ -94,7 +95,7 @@ Results that are finished stay, also if the run is interrupted.`,
 	c.Flags().BoolVar(&f.all, "all", false, "verify all cells of the parity list")
 	c.Flags().StringSliceVar(&f.groups, "group", []string{launch.Matrix}, "of --all and patterns: groups of the reference plugin's table")
 	c.Flags().IntVar(&f.jobs, "jobs", 0, "cells in work at the same time (default: by cores and memory; on the host 1)")
-	c.Flags().BoolVar(&f.resume, "resume", false, "leave out cells that are finished in --output already")
+	c.Flags().BoolVar(&f.resume, "resume", false, "leave out cells, or repetitions, that are finished in --output already")
 	c.Flags().StringVar(&f.calls, "calls", "", "file for one JSON object a call on an arm: how long it waited for its turn and took")
 	f.ci.add(c)
 	f.addGates(c)

@@ -99,7 +99,8 @@ func TestRepeated(t *testing.T) {
 		{"other bits under the same verdict", []*result.Result{&good, &other}, false, 1,
 			[]string{"2           exact    digests native-eager noise logits: efefefefefefefef instead of cdcdcdcdcdcdcdcd", "2 exact; verdict, gates or digests are others in 1"}},
 		{"the first broke", []*result.Result{&broken, &good, &good}, false, 2, []string{"OTHERWISE THAN IN 2", "1           broken   verdict verdict: broken instead of exact;", "1 broken, 2 exact"}},
-		{"one is missing", []*result.Result{&good, nil, &good}, true, 1, []string{"3           exact", "2 repetitions"}},
+		{"one is missing", []*result.Result{&good, nil, &good}, true, 1, []string{"3           exact", "2 of 3 repetitions: 2 exact; verdicts, gates and digests are the same in all"}},
+		{"none is there", []*result.Result{nil, nil}, false, 0, []string{"0 of 2 repetitions\n"}},
 		{"all broke", []*result.Result{&broken, &broken}, false, 0, []string{"2 broken; none says anything of the cell"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,13 +22,14 @@ type Repetition struct {
 
 // Repetitions are results of one cell that ought to be the same.
 type Repetitions struct {
-	Of   int // the number that the others are held to; 0: none says anything of the cell
-	List []Repetition
+	Of    int // the number that the others are held to; 0: none says anything of the cell
+	Asked int // those that were not made among them
+	List  []Repetition
 }
 
 // Repeated holds results of one cell to the first that says something of it. A nil one was not made.
 func Repeated(results []*result.Result) Repetitions {
-	var all Repetitions
+	all := Repetitions{Asked: len(results)}
 	for i, r := range results {
 		if all.Of == 0 && r != nil && r.Judged() {
 			all.Of = i + 1
@@ -58,6 +59,14 @@ func (r Repetitions) Same() bool {
 
 // Write writes a line for each repetition, and one for all.
 func (r Repetitions) Write(w io.Writer) error {
+	number := fmt.Sprint(len(r.List))
+	if len(r.List) < r.Asked {
+		number += fmt.Sprintf(" of %d", r.Asked)
+	}
+	if len(r.List) == 0 {
+		_, err := fmt.Fprintf(w, "%s repetitions\n", number)
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "REPETITION\tVERDICT\tOTHERWISE THAN IN %d\n", r.Of)
 	counts := map[result.Verdict]int{}
@@ -82,7 +91,7 @@ func (r Repetitions) Write(w io.Writer) error {
 	} else if r.Of == 0 {
 		end = "none says anything of the cell"
 	}
-	_, err := fmt.Fprintf(w, "%d repetitions: %s; %s\n", len(r.List), strings.Join(words, ", "), end)
+	_, err := fmt.Fprintf(w, "%s repetitions: %s; %s\n", number, strings.Join(words, ", "), end)
 	return err
 }
 
