@@ -49,7 +49,7 @@ func encoded(t *testing.T, r result.Result) []byte {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, data := range fuzztest.Seeds(f, 16<<10, kept...) {
+	for _, data := range fuzztest.Seeds(f, 32<<10, kept...) {
 		f.Add(data)
 	}
 	f.Add([]byte(`{"schema":1,"verdict":"exact","family":"a","precision":"fp32","mode":"predict"}`))
@@ -58,7 +58,7 @@ func FuzzParse(f *testing.F) {
 
 // FuzzEdit puts other values into a result, which other bytes would mostly not leave JSON.
 func FuzzEdit(f *testing.F) {
-	seeds := fuzztest.Seeds(f, 16<<10, kept...)
+	seeds := fuzztest.Seeds(f, 32<<10, kept...)
 	for i := range seeds {
 		f.Add(uint8(i), fuzztest.Edit(uint16(7*i), 5, 'x'))
 	}
