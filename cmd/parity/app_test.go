@@ -30,6 +30,7 @@ type fakes struct {
 	options launch.Options
 	engine  string         // its build, if it is not the usual one
 	table   []launch.Entry // of families, if it is not the usual one
+	memory  string         // of the GPU, in bytes; empty: not known
 }
 
 func (f *fakes) Python() (string, error)    { return "python", f.missing }
@@ -72,6 +73,9 @@ func (f *fakes) Devices(context.Context) ([]launch.Device, error) {
 		{Name: "cuda:0", Problem: "libcuda.so.1: no such file"}}
 	if f.gpu {
 		devices[1].Problem = ""
+		if f.memory != "" {
+			devices[1].Environment = []launch.Setting{{Key: "gpu.memory", Value: f.memory}}
+		}
 	}
 	return devices, f.missing
 }

@@ -159,14 +159,14 @@ func (c *campaign) makePlan(device launch.Device) error {
 	if err != nil {
 		return err
 	}
-	order := turns.New(c.plan.Preparing, c.plan.Gathered)
+	order, memory := turns.New(c.plan.Preparing, c.plan.Gathered), turns.NewMemory(c.plan.GPUMemory, c.plan.Jobs)
 	c.suites = map[string]*suite.Suite{}
 	for _, cell := range c.cells {
 		if c.suites[cell.Mode] != nil {
 			continue
 		}
 		s := &suite.Suite{Start: c.backend, Timing: suite.DefaultTiming(), Keep: c.flags.keep, Programs: programs,
-			Together: c.plan.Together, Turns: order, Gates: c.flags.alone()}
+			Together: c.plan.Together, Turns: order, Memory: memory, Gates: c.flags.alone()}
 		if c.calls != nil {
 			s.Calls = c.calls.add
 		}
@@ -279,6 +279,7 @@ func (c *campaign) verify(ctx context.Context, todo []int) error {
 	for _, i := range todo {
 		parts += suite.Steps(c.cells[i])
 	}
+	var inWork crowd
 	progress := report.NewProgress(c.app.err, c.app.terminal && !c.app.plugins.verbose, len(todo), parts)
 	verify := func(ctx context.Context, number int) result.Result {
 		cell := c.cells[todo[number]]
@@ -287,10 +288,12 @@ func (c *campaign) verify(ctx context.Context, todo []int) error {
 		if c.certifier != nil {
 			s.OnRecording = func(file []byte) { c.certifier.saw(todo[number], file) }
 		}
-		return s.Verify(ctx, cell)
+		leave := inWork.enter()
+		r := s.Verify(ctx, cell)
+		advise(&r, leave())
+		return r
 	}
 	done := func(number int, r result.Result) error {
-		c.advise(&r)
 		return progress.Finished(number, r, func() error {
 			c.results[todo[number]] = &r
 			said := errors.Join(ci.Line(c.lines, r), c.say(todo[number], r))
@@ -309,19 +312,6 @@ func (c *campaign) say(number int, r result.Result) error {
 		return c.sayRepetition(number, r)
 	}
 	return c.app.say(c.flags, r)
-}
-
-// advise says what may help where memory ran out beside other cells.
-func (c *campaign) advise(r *result.Result) {
-	if c.plan.Jobs < 2 || r.Verdict != result.Broken {
-		return
-	}
-	for i, p := range r.Problems {
-		if p.Reason == "OUT_OF_MEMORY" {
-			r.Problems[i].Detail = strings.TrimPrefix(p.Detail+"; up to "+strconv.Itoa(c.plan.Jobs-1)+
-				" other cells were in work at the same time: --jobs 1 leaves all memory to one", "; ")
-		}
-	}
 }
 
 // page writes the page of all results that there are, if one is asked for.

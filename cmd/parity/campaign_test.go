@@ -142,6 +142,66 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// Cells that need all of the GPU come one after the other, whatever --jobs says.
+func TestHeavyCells(t *testing.T) {
+	const gib = 1 << 30
+	f := fleet(suitetest.Faults{Bench: suitetest.Bench{Reserves: map[string]int64{"anchor": 40 * gib, "buoy": 40 * gib, "cable": 40 * gib}}})
+	f.memory = fmt.Sprint(100 * gib)
+	got := parity(t, f, "verify", "--all", "--jobs", "3")
+	if got.status != 0 || got.fakes.Alive != 0 {
+		t.Fatalf("status %d, %d processes alive\n%s", got.status, got.fakes.Alive, got.stderr)
+	}
+	if most := got.fakes.Device.MostFilled; most < 220*gib || most > 260*gib { // of one cell: five times eager's, or six beside the recorder
+		t.Errorf("%d GiB at once", most/gib)
+	}
+}
+
+// Where memory ran out beside other cells the problem says so, and how to verify the cell alone. Alone there is nothing to say.
+func TestAdvice(t *testing.T) {
+	const command = "parity verify fake --batch 1"
+	for _, c := range []struct {
+		name    string
+		verdict result.Verdict
+		reason  string
+		detail  string
+		others  int
+		want    string
+	}{
+		{"beside one", result.Broken, "OUT_OF_MEMORY", "", 1, "beside another cell; alone: " + command + "; many one by one: --jobs 1"},
+		{"beside three", result.Broken, "OUT_OF_MEMORY", "40 GiB", 3, "40 GiB; beside up to 3 other cells; alone: " + command + "; many one by one: --jobs 1"},
+		{"alone", result.Broken, "OUT_OF_MEMORY", "40 GiB", 0, "40 GiB"},
+		{"something else", result.Broken, "PLUGIN_CRASHED", "", 3, ""},
+		{"no break", result.Refused, "OUT_OF_MEMORY", "", 3, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := result.Result{Verdict: c.verdict, Reproduce: command, Problems: []result.Problem{{Reason: c.reason, Detail: c.detail}}}
+			if advise(&r, c.others); r.Problems[0].Detail != c.want {
+				t.Errorf("%q instead of %q", r.Problems[0].Detail, c.want)
+			}
+		})
+	}
+	var all crowd
+	first, second := all.enter(), all.enter()
+	third := all.enter()
+	if beside := []int{first(), second()}; beside[0] != 2 || beside[1] != 2 {
+		t.Errorf("beside %v", beside)
+	}
+	fourth := all.enter()
+	if beside := []int{third(), fourth(), all.enter()()}; beside[0] != 2 || beside[1] != 1 || beside[2] != 0 {
+		t.Errorf("beside %v", beside)
+	}
+}
+
+// A cell that runs out of memory with --jobs 1 is told nothing of others.
+func TestOutOfMemoryAlone(t *testing.T) {
+	f := fleet(suitetest.Faults{})
+	f.Device.Memory = 10 << 20
+	got := parity(t, f, "verify", "--all", "--jobs", "1")
+	if got.status != 3 || !strings.Contains(got.stdout, "problem OUT_OF_MEMORY: the device is full") || strings.Contains(got.stdout, "beside") {
+		t.Errorf("status %d\n%s%s", got.status, got.stdout, got.stderr)
+	}
+}
+
 func TestSelection(t *testing.T) {
 	for _, c := range []struct {
 		args string

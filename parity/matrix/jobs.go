@@ -23,7 +23,10 @@ const (
 	coresMeasured   = 4
 	memoryOfCell    = 12 << 30
 	gpuMemoryOfCell = 20 << 30
-	mostJobs        = 8
+	// Measured on an H200 with 16 cores: a light cell takes 5.7 s with 4 at once, 13 s with 7 or 8, which slow each other on the GPU.
+	mostJobs = 4
+	// What a cell has of a GPU that waits for memory: its recorder was built there, and has not ended.
+	gpuMemoryOfWaiting = 4 << 30
 )
 
 // Plan says how to verify cells on a machine.
@@ -33,6 +36,8 @@ type Plan struct {
 	Preparing int  // processes that start and build at once
 	Gathered  int  // cells that are measured one after the other while nobody works
 	Threads   int  // that PyTorch takes in each process; 0: its own choice
+
+	GPUMemory int64 // bytes that cells share, each of which takes what it needs; 0: not known, or nobody shares
 }
 
 // Plan chooses for this machine; jobs that are not 0 were asked for. On the device host all arms run on the processors that
@@ -56,7 +61,10 @@ func (m Machine) Plan(jobs int) Plan {
 		p.Jobs = int(max(cells, 1))
 	}
 	p.Preparing = max(m.Cores-coresMeasured, 1)
-	p.Gathered = max(p.Jobs/2, 1)
+	p.Gathered = max(p.Jobs/2, 1) // so that nobody waits for one who waits for memory
+	if p.Jobs > 1 {
+		p.GPUMemory = max(m.GPUMemory-int64(p.Jobs-1)*gpuMemoryOfWaiting, m.GPUMemory/2)
+	}
 	p.Threads = min(max(m.Cores/4, 1), 4) // few are busy with more than one: those that embed texts
 	return p
 }

@@ -33,9 +33,11 @@ func verifyFamily(t *testing.T, family string, f suitetest.Further, device strin
 	if err := check(schema(), data); err != nil {
 		t.Errorf("%v\n%s", err, data)
 	}
+	memory := turns.NewMemory(gpu, 4)
 	together := &suite.Suite{Start: &suitetest.Starter{Faults: suitetest.Faults{Further: f}}, Timing: suite.DefaultTiming(), EngineBuild: "e0",
-		Together: true, Turns: turns.New(2, 1)}
+		Together: true, Turns: turns.New(2, 1), Memory: memory}
 	same(t, r, together.Verify(t.Context(), cell))
+	allFree(t, memory)
 	return r
 }
 

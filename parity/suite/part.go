@@ -217,12 +217,18 @@ func (v *verification) predict(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ps := v.newParts()
 	v.parts = 1 + len(ps.all())
+	if v.suite.Together {
+		v.crew = ps.crew()
+	}
 	defer ps.end()
 	defer cancel()
 	if v.suite.Together {
 		ps.begin(ctx)
 	}
 	if err := v.record(ctx, v.asks(gate.SameRecording)); err != nil || v.failed(gate.SameRecording) {
+		return err
+	}
+	if err := v.room.await(ctx); err != nil {
 		return err
 	}
 	if err := v.repeat(ctx, ps); err != nil || v.failed(gate.Reproduces) || v.failed(gate.InputSeen) {

@@ -86,8 +86,11 @@ func (v *verification) build(ctx context.Context, s *session) error {
 	return s.ready(ctx, built.Inputs, outputs, v.cell.Seed, s.name == arm.ReferenceGraph)
 }
 
-// awaitRecording waits until the recorder has what other arms need.
+// awaitRecording waits until the recorder has what other arms need, and there is room for them.
 func (v *verification) awaitRecording(ctx context.Context) error {
+	if err := v.room.await(ctx); err != nil {
+		return err
+	}
 	select {
 	case <-v.ready:
 		return nil

@@ -44,6 +44,7 @@ func (v *verification) beside(ctx context.Context, other arm.Other) (*verificati
 	}
 	w := v.suite.begin(cell)
 	w.environment = v.environment // of the same plugins
+	w.room = v.room
 	if err := w.recordQuietly(ctx); err != nil {
 		return nil, fmt.Errorf("beside %v: %w", v.cell, err)
 	}

@@ -19,7 +19,12 @@ type Call struct {
 
 // start starts a process for an arm of this cell, and teaches it to wait for its turns.
 func (v *verification) start(ctx context.Context, name string, start func(context.Context) (Arm, error)) (Arm, error) {
-	p := polite{suite: v.suite, cell: v.asked, name: name}
+	return v.startIn(ctx, v.room.await, name, start)
+}
+
+// startIn is start for an arm that builds no model on the device before enter has given it room there.
+func (v *verification) startIn(ctx context.Context, enter func(context.Context) error, name string, start func(context.Context) (Arm, error)) (Arm, error) {
+	p := polite{suite: v.suite, cell: v.asked, name: name, enter: enter}
 	p.note = v.account.process(name)
 	err := p.call(ctx, "Start", p.busy, func() (err error) {
 		p.Arm, err = start(ctx)
@@ -38,6 +43,7 @@ type polite struct {
 	cell  Cell
 	name  string
 	note  func(Call)
+	enter func(context.Context) error // waits for room on the device
 }
 
 // tell says what was done.
@@ -90,6 +96,9 @@ func (p polite) Build(ctx context.Context, r arm.BuildRequest) (reply arm.BuildR
 		if err != nil {
 			return reply, err
 		}
+	}
+	if err := p.enter(ctx); err != nil {
+		return reply, err
 	}
 	err = p.shared(ctx, "Build", func() (err error) { reply, err = p.Arm.Build(ctx, r); return err })
 	return reply, err

@@ -46,6 +46,8 @@ type Suite struct {
 	Together bool
 	// Turns orders this suite's cells where several are verified at the same time, or one Together; otherwise it may be nil.
 	Turns *turns.Turns
+	// Memory is that of the GPU, of which Verify takes what a cell's processes will fill; nil: there is enough.
+	Memory *turns.Memory
 }
 
 // Event says what the suite is doing.
@@ -74,6 +76,9 @@ type verification struct {
 	account  account
 	step     int
 
+	room *room // on the device; nil: there is enough
+	crew crew
+
 	parts     int            // of mode predict, the recorder among them; 0: not known yet
 	processes []gate.Process // for the gate PROC
 }
@@ -94,7 +99,7 @@ func (s *Suite) Verify(ctx context.Context, cell Cell) result.Result {
 func (s *Suite) begin(cell Cell) *verification {
 	v := &verification{suite: s, asked: cell, cell: cell, probes: probe.Names(), result: cell.Result(),
 		ready: make(chan struct{}), environment: map[string][]recording.Setting{}, runs: map[string]gate.Run{},
-		account: account{began: time.Now(), memory: map[string]result.Memory{}}}
+		room: s.newRoom(cell), crew: oneByOne, account: account{began: time.Now(), memory: map[string]result.Memory{}}}
 	v.result.Asked, v.result.Reproduce = s.Gates, v.command(s.Gates...)
 	return v
 }
@@ -121,6 +126,9 @@ func (v *verification) reproduce(id gate.ID) string {
 
 // run goes through the arms. It ends early, without an error, where a gate that failed leaves nothing to compare with.
 func (v *verification) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer v.room.leave()
+	defer cancel()
 	if v.cell.Trains() {
 		return v.train(ctx)
 	}
@@ -129,17 +137,26 @@ func (v *verification) run(ctx context.Context) error {
 
 func (v *verification) progress(what string) {
 	v.step++
+	v.tell(v.event(what))
+}
+
+// event says what is done in this step.
+func (v *verification) event(what string) Event {
+	steps := Steps(v.cell)
+	if v.parts > 0 {
+		steps = v.parts
+	}
+	for _, id := range v.recorded.furtherGates() { // one more each
+		if v.asks(id) {
+			steps++
+		}
+	}
+	return Event{v.cell, v.step, steps, what}
+}
+
+func (v *verification) tell(e Event) {
 	if v.suite.Progress != nil {
-		steps := Steps(v.cell)
-		if v.parts > 0 {
-			steps = v.parts
-		}
-		for _, id := range v.recorded.furtherGates() { // one more each
-			if v.asks(id) {
-				steps++
-			}
-		}
-		v.suite.Progress(Event{v.cell, v.step, steps, what})
+		v.suite.Progress(e)
 	}
 }
 
@@ -184,10 +201,11 @@ func (v *verification) failed(id gate.ID) bool { return v.result.Gates[id].Outco
 // record makes the recording, and if it is asked to, records again and judges SAME-RECORDING.
 func (v *verification) record(ctx context.Context, again bool) error {
 	v.progress("recording")
-	a, err := v.start(ctx, recorderName, v.suite.Start.Reference)
+	a, err := v.startIn(ctx, v.enterToRecord, recorderName, v.suite.Start.Reference)
 	if err != nil {
 		return err
 	}
+	defer v.room.recorderLeft()
 	defer a.Stop()
 	r, err := startRecorder(ctx, a, v.cell, v.probes)
 	if err != nil {
@@ -197,6 +215,9 @@ func (v *verification) record(ctx context.Context, again bool) error {
 	v.fillIn()
 	v.recorded.Segment, v.recorded.Rest, v.recorded.Others = r.got.Segment, r.got.Rest, r.got.Others
 	v.noteSeam()
+	if err := v.enter(ctx, a); err != nil {
+		return err
+	}
 	if err := v.describe(ctx, a, reference); err != nil {
 		return err
 	}

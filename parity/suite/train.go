@@ -37,6 +37,9 @@ func (v *verification) train(ctx context.Context) error {
 	if err := v.recordTraining(ctx, true); err != nil || v.failed(gate.SameRecording) {
 		return err
 	}
+	if err := v.room.await(ctx); err != nil {
+		return err
+	}
 	if err := v.repeatTraining(ctx); err != nil || v.failed(gate.Reproduces) || v.failed(gate.InputSeen) {
 		return err
 	}

@@ -203,10 +203,11 @@ func (p *apprentice) again(ctx context.Context, tr *training) (gate.Finding, err
 // recordTraining makes the recordings, and if it is asked to, judges SAME-RECORDING.
 func (v *verification) recordTraining(ctx context.Context, again bool) error {
 	v.progress("recording")
-	a, err := v.start(ctx, recorderName, v.suite.Start.Reference)
+	a, err := v.startIn(ctx, v.enterToRecord, recorderName, v.suite.Start.Reference)
 	if err != nil {
 		return err
 	}
+	defer v.room.recorderLeft()
 	defer a.Stop()
 	p, tr, err := startApprentice(ctx, a, v.cell)
 	if err != nil {
@@ -214,6 +215,9 @@ func (v *verification) recordTraining(ctx context.Context, again bool) error {
 	}
 	v.cell = p.got.Cell
 	v.fillIn()
+	if err := v.enter(ctx, a); err != nil {
+		return err
+	}
 	if err := v.describe(ctx, a, reference); err != nil {
 		return err
 	}

@@ -22,6 +22,22 @@ type Bench struct {
 	Compiled     func(logits []float32) // what torch.compile changes
 	FirstFails   error                  // of the process of PyTorch that predicts once
 	FirstDiffers bool
+	Reserves     map[string]int64 // by an eager process of the reference, by family; otherwise 4 MiB
+	Uncounted    bool             // nobody counts memory
+}
+
+// reserves is what the arm takes of the device: of native half as much as of eager, of the reference's graph twice as much.
+func (a *fakeArm) reserves() int64 {
+	n, told := a.Reserves[a.family]
+	switch {
+	case !told:
+		return 4 << 20
+	case a.kind == "native":
+		return n / 2
+	case a.name == arm.ReferenceGraph:
+		return 2 * n
+	}
+	return n
 }
 
 func (a *fakeArm) Measure(_ context.Context, r arm.MeasureRequest) (arm.MeasureReply, error) {
@@ -46,11 +62,12 @@ func (a *fakeArm) Measure(_ context.Context, r arm.MeasureRequest) (arm.MeasureR
 // counted is what the arm counted, with the memory that it would take on a GPU.
 func (a *fakeArm) counted() arm.Stats {
 	s := a.stats
-	if a.onGPU {
-		s.PeakBytes = 1 << 20
-		if a.kind == "reference" {
-			s.PeakBytes, s.ReservedBytes = 2<<20, 4<<20
-		}
+	if !a.onGPU || a.Uncounted {
+		return s
+	}
+	s.PeakBytes = 1 << 20
+	if a.kind == "reference" {
+		s.PeakBytes, s.ReservedBytes = a.reserves()/2, a.reserves()
 	}
 	return s
 }
@@ -65,7 +82,7 @@ func (s *Starter) NativeIn(_ context.Context, cache string, reference []recordin
 		return nil, err
 	}
 	a.between.cold = true
-	return watched{a, &s.Device}, nil
+	return watched{a, &s.Device, a}, nil
 }
 
 // FirstReference predicts once.

@@ -5,7 +5,11 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"samebits/bridge/arm"
+	"samebits/bridge/diag"
+	"samebits/bridge/host"
 	"samebits/parity/suite"
 )
 
@@ -15,11 +19,42 @@ type Device struct {
 	Most        int // calls that used the device at once
 	Measured    int // arms
 	// Disturbed counts calls that used the device while an arm was measured, or measurements at the same time.
-	Disturbed int
+	Disturbed  int
+	Memory     int64 // of which processes take some when they build or load a model; 0: there is always enough
+	MostFilled int64 // of it, at once
 
 	mu        sync.Mutex
 	users     int
 	measuring int
+	filled    map[*fakeArm]int64
+}
+
+// fill takes memory for the model of a process.
+func (d *Device) fill(a *fakeArm) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.filled == nil {
+		d.filled = map[*fakeArm]int64{}
+	}
+	d.filled[a] = a.reserves()
+	all := int64(0)
+	for _, bytes := range d.filled {
+		all += bytes
+	}
+	if d.Memory > 0 && all > d.Memory {
+		delete(d.filled, a)
+		return &host.CallError{Plugin: a.kind, Call: "Build", Code: codes.ResourceExhausted,
+			Problems: diag.Problems{{Reason: "OUT_OF_MEMORY", Summary: "the device is full"}}}
+	}
+	d.MostFilled = max(d.MostFilled, all)
+	return nil
+}
+
+// empty gives back what a process took.
+func (d *Device) empty(a *fakeArm) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.filled, a)
 }
 
 // use makes a call that uses the device.
@@ -60,6 +95,22 @@ func (d *Device) measure() (done func()) {
 type watched struct {
 	suite.Arm
 	device *Device
+	fake   *fakeArm
+}
+
+func (w watched) Stop() {
+	w.Arm.Stop()
+	w.device.empty(w.fake)
+}
+
+// filling makes a call that takes memory of the device.
+func filling[Reply any](w watched, call func() (Reply, error)) (Reply, error) {
+	return used(w.device, func() (reply Reply, err error) {
+		if reply, err = call(); err == nil {
+			err = w.device.fill(w.fake)
+		}
+		return reply, err
+	})
 }
 
 func used[Reply any](d *Device, call func() (Reply, error)) (reply Reply, err error) {
@@ -77,7 +128,7 @@ func (w watched) Build(ctx context.Context, r arm.BuildRequest) (arm.BuildReply,
 		w.device.mu.Unlock()
 		return w.Arm.Build(ctx, r)
 	}
-	return used(w.device, func() (arm.BuildReply, error) { return w.Arm.Build(ctx, r) })
+	return filling(w, func() (arm.BuildReply, error) { return w.Arm.Build(ctx, r) })
 }
 
 func (w watched) Record(ctx context.Context, inputs arm.Bank) (arm.RecordReply, error) {
@@ -85,7 +136,7 @@ func (w watched) Record(ctx context.Context, inputs arm.Bank) (arm.RecordReply, 
 }
 
 func (w watched) Load(ctx context.Context, r arm.LoadRequest) (arm.LoadReply, error) {
-	return used(w.device, func() (arm.LoadReply, error) { return w.Arm.Load(ctx, r) })
+	return filling(w, func() (arm.LoadReply, error) { return w.Arm.Load(ctx, r) })
 }
 
 func (w watched) Prepare(ctx context.Context, r arm.PrepareRequest) (arm.PrepareReply, error) {

@@ -88,7 +88,8 @@ func (s *Starter) Reference(context.Context) (suite.Arm, error) {
 	if s.Dead != nil {
 		return nil, s.Dead
 	}
-	return watched{&reference{Arm: s.start("reference")}, &s.Device}, nil
+	a := s.start("reference")
+	return watched{&reference{Arm: a}, &s.Device, a}, nil
 }
 
 // reference becomes another fake when it is asked to build a model for training.
@@ -110,7 +111,7 @@ func (s *Starter) Native(_ context.Context, reference []recording.Setting) (suit
 	if err != nil {
 		return nil, err
 	}
-	return watched{a, &s.Device}, nil
+	return watched{a, &s.Device, a}, nil
 }
 
 func (s *Starter) native(reference []recording.Setting) (*fakeArm, error) {
@@ -126,5 +127,5 @@ func (s *Starter) NativeTrainer(_ context.Context, reference []recording.Setting
 	if err != nil {
 		return nil, err
 	}
-	return watched{newPupil(a), &s.Device}, nil
+	return watched{newPupil(a), &s.Device, a}, nil
 }
