@@ -90,6 +90,11 @@ def test_what_was_constructed_before_is_built(host: HostMemory, monkeypatch: pyt
     assert early.export(WEIGHTS, length) == plain.export(WEIGHTS, length)
 
 
+def test_what_a_build_took_can_be_asked_before_anything_else(host: HostMemory) -> None:
+    stats = Session(host, order()).arm.stats()
+    assert (stats.peak_bytes, stats.reserved_bytes, stats.eager_steps) == (0, 0, 0)  # on the CPU nobody counts memory
+
+
 def test_steps_from_bank_to_bank_are_eager_steps(session: Session) -> None:
     for bank in (0, 1, 0):
         session.arm.step(bank, bank)
