@@ -30,6 +30,7 @@ _SETTINGS = (
 _tickets = itertools.count(1)
 _lock = threading.Lock()
 _extension: Any = None
+_settled: dict[str, str | None] = {}
 _process = 0  # the process that loaded the extension
 
 
@@ -68,7 +69,11 @@ def call(name: str, *arguments: int | str) -> Any:
 
 def settle() -> None:
     """Let the engine see the environment as it is now: it has a copy from when it was loaded."""
-    call("Settings", json.dumps({name: os.environ.get(name) for name in _SETTINGS}))
+    global _settled
+    now = {name: os.environ.get(name) for name in _SETTINGS}
+    if now != _settled:
+        call("Settings", json.dumps(now))
+        _settled = now
 
 
 def run(name: str, *arguments: int | str) -> dict[str, Any]:
