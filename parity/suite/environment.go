@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"maps"
+	"path/filepath"
 	"strings"
 
 	"samebits/bridge/recording"
@@ -44,9 +45,22 @@ func (v *verification) mergedEnvironment() map[string]string {
 		}
 		merged[key] = value
 	}
+	for key, value := range merged {
+		if strings.HasSuffix(key, ".path") {
+			merged[key] = portable(value)
+		}
+	}
 	maps.Copy(merged, v.suite.Programs)
 	if v.suite.EngineBuild != "" {
 		merged["engine_build"] = v.suite.EngineBuild
 	}
 	return merged
+}
+
+// portable says which library a path is without saying where this machine has it: of a Python package's, its place in the package.
+func portable(path string) string {
+	if _, inside, found := strings.Cut(path, "/site-packages/"); found {
+		return inside
+	}
+	return filepath.Base(path)
 }

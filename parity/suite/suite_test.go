@@ -156,7 +156,7 @@ func TestExact(t *testing.T) {
 		t.Errorf("the family's own size, task and image size are missing: %+v", r)
 	}
 	for key, want := range map[string]string{"cudnn": "9.19", "side": "reference", "native.side": "native",
-		"native_only": "yes", "engine_build": "e0"} {
+		"native_only": "yes", "engine_build": "e0", "cuda.path": "libcuda.so.1", "cudnn.path": "nvidia/cudnn/lib/libcudnn.so.9"} {
 		if got := r.Environment[key]; got != want {
 			t.Errorf("environment %s: %q instead of %q", key, got, want)
 		}

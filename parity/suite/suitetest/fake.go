@@ -90,7 +90,8 @@ func (a *fakeArm) at(r arm.Region) []byte { return a.memory[r.Offset : r.Offset+
 
 func (a *fakeArm) Describe(context.Context) (arm.Description, error) {
 	return arm.Description{Plugin: a.kind, Version: "1.0", Devices: []string{"cpu"}, Environment: append([]recording.Setting{
-		{Key: "cudnn", Value: "9.19"}, {Key: a.kind + "_only", Value: "yes"}, {Key: "side", Value: a.kind}}, a.starter.Environment...)}, nil
+		{Key: "cudnn", Value: "9.19"}, {Key: a.kind + "_only", Value: "yes"}, {Key: "side", Value: a.kind},
+		{Key: "cuda.path", Value: "/usr/lib/libcuda.so.1"}, {Key: "cudnn.path", Value: "/srv/site-packages/nvidia/cudnn/lib/libcudnn.so.9"}}, a.starter.Environment...)}, nil
 }
 
 func (a *fakeArm) Build(_ context.Context, r arm.BuildRequest) (arm.BuildReply, error) {
