@@ -189,6 +189,23 @@ func TestRounding(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, f)
 		}
 	}
+	// Where the reference itself is as far off on inputs next to these, native may be.
+	bf := func(low byte) Run { return tensorOf(tensor.BFloat16, low, 0x3f) }
+	for _, c := range []struct {
+		nearby []Run
+		want   Reason
+	}{{[]Run{bf(0x80)}, RoundingWorse}, {[]Run{bf(0x80), bf(0x90)}, ""}, {[]Run{bf(0x83)}, RoundingWorse}} {
+		f, err := JudgeRounding(exact, bf(0x80), bf(0x90), []string{"A"}, c.nearby...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Reason != c.want || (c.want == "") != (f.Outcome == Rounding && f.Detail != "") || f.Figures.(RoundingFigures).Nearby != len(c.nearby) {
+			t.Errorf("beside %d runs: %+v", len(c.nearby), f)
+		}
+	}
+	if _, err := JudgeRounding(exact, bf(0x80), bf(0x90), []string{"A"}, Run{}); err == nil {
+		t.Error("no error where a run nearby lacks an output")
+	}
 	if o := compare.Roundoff(tensor.BFloat16); o != 1.0/256 {
 		t.Errorf("half a ULP of bfloat16 is %v", o)
 	}

@@ -44,7 +44,8 @@ const RoundingLimit = 4
 type RoundingFigures struct {
 	Probes  int              `json:"probes"`
 	Limit   float64          `json:"limit"`
-	Same    bool             `json:"same_bits"` // native gives the reference's bits after all
+	Same    bool             `json:"same_bits"`        // native gives the reference's bits after all
+	Nearby  int              `json:"nearby,omitempty"` // runs on inputs one ULP away whose errors are the reference's, too
 	Outputs []OutputRounding `json:"outputs"`
 }
 
@@ -58,9 +59,10 @@ type OutputRounding struct {
 }
 
 // JudgeRounding holds if no output of native is further from exact, the same model in double precision, than
-// RoundingLimit times what the reference is. The outcome is Rounding: bits were not demanded.
-func JudgeRounding(exact, reference, native Run, order []string) (Finding, error) {
-	figures := RoundingFigures{Probes: len(order), Limit: RoundingLimit, Same: true}
+// RoundingLimit times what the reference is. The outcome is Rounding: bits were not demanded. nearby are runs of the reference on
+// inputs one ULP away: where an output jumps there it has that error.
+func JudgeRounding(exact, reference, native Run, order []string, nearby ...Run) (Finding, error) {
+	figures := RoundingFigures{Probes: len(order), Limit: RoundingLimit, Same: true, Nearby: len(nearby)}
 	f := Finding{Outcome: Rounding}
 	for _, probe := range order {
 		if err := shapes(reference[probe], native[probe]); err != nil {
@@ -85,6 +87,11 @@ func JudgeRounding(exact, reference, native Run, order []string) (Finding, error
 		}
 		r.Reference.Mean /= float64(len(order))
 		r.Native.Mean /= float64(len(order))
+		for _, run := range nearby {
+			if err := r.jump(exact, run, order, i); err != nil {
+				return f, fmt.Errorf("output %s, one ULP away: %w", output.Name, err)
+			}
+		}
 		if !r.Native.Within(r.Reference, RoundingLimit, r.Floor) && f.Outcome != Failed {
 			f.Outcome, f.Reason = Failed, RoundingWorse
 			f.Detail = fmt.Sprintf("output %s is off by at most %.3g (mean %.3g, %d lost), PyTorch by %.3g (mean %.3g, %d lost)", output.Name,
@@ -92,23 +99,45 @@ func JudgeRounding(exact, reference, native Run, order []string) (Finding, error
 		}
 		figures.Outputs = append(figures.Outputs, r)
 	}
+	if f.Outcome == Rounding && len(nearby) > 0 {
+		f.Detail = fmt.Sprintf("outputs jump: PyTorch's error is the largest of %d runs on inputs one ULP away, too", len(nearby))
+	}
 	f.Figures = figures
 	return f, nil
 }
 
 func (r *OutputRounding) add(exact, reference, native Output) error {
-	for _, side := range []struct {
-		sum *compare.Error
-		got Output
-	}{{&r.Reference, reference}, {&r.Native, native}} {
-		e, err := compare.Against(compare.Typed{DType: exact.DType, Data: exact.Data},
-			compare.Typed{DType: side.got.DType, Data: side.got.Data})
-		if err != nil {
-			return err
-		}
-		side.sum.Max = max(side.sum.Max, e.Max)
-		side.sum.Mean += e.Mean
-		side.sum.Lost += e.Lost
+	if err := grow(&r.Reference, exact, reference); err != nil {
+		return err
 	}
+	return grow(&r.Native, exact, native)
+}
+
+// jump lets the reference have the error of another of its runs, if that is larger.
+func (r *OutputRounding) jump(exact, run Run, order []string, output int) error {
+	var e compare.Error
+	for _, probe := range order {
+		if len(run[probe]) <= output {
+			return fmt.Errorf("probe %s gives %d outputs", probe, len(run[probe]))
+		}
+		if err := grow(&e, exact[probe][output], run[probe][output]); err != nil {
+			return fmt.Errorf("probe %s: %w", probe, err)
+		}
+	}
+	r.Reference.Max = max(r.Reference.Max, e.Max)
+	r.Reference.Mean = max(r.Reference.Mean, e.Mean/float64(len(order)))
+	r.Reference.Lost = max(r.Reference.Lost, e.Lost)
+	return nil
+}
+
+// grow adds the error of one output on one probe.
+func grow(to *compare.Error, exact, got Output) error {
+	e, err := compare.Against(compare.Typed{DType: exact.DType, Data: exact.Data}, compare.Typed{DType: got.DType, Data: got.Data})
+	if err != nil {
+		return err
+	}
+	to.Max = max(to.Max, e.Max)
+	to.Mean += e.Mean
+	to.Lost += e.Lost
 	return nil
 }

@@ -174,7 +174,7 @@ func (v *verification) judgeNative(ctx context.Context, p *part, run, exact gate
 	if v.cell.OnGPU() {
 		finding, err = gate.JudgeNative(v.eager, run, v.probes)
 	} else {
-		finding, err = gate.JudgeRounding(exact, v.eager, run, v.probes)
+		finding, err = v.judgeRounding(ctx, exact, run)
 	}
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ type session struct {
 	name     string // of the arm
 	probes   []string
 	inputs   []arm.Bank
+	specs    []tensor.Spec        // of inputs
 	given    [][][]byte           // the bytes of inputs
 	keys     *recording.Recording // says what inputs hold that are keys; nil: none is
 	made     []tensor.Spec        // inputs that a segment makes
@@ -68,6 +69,7 @@ func (s *session) eagerly(ctx context.Context) (gate.Run, error) {
 
 // place fills one bank of inputs for each probe.
 func (s *session) place(ctx context.Context, inputs []tensor.Spec, seed uint64) error {
+	s.specs = inputs
 	for _, name := range s.probes {
 		bank, data, err := s.arm.AllocBank(ctx, inputs)
 		if err != nil {

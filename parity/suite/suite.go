@@ -76,6 +76,8 @@ type verification struct {
 	account  account
 	step     int
 
+	nearby []gate.Run // of the eager reference, on inputs one ULP away
+
 	room *room // on the device; nil: there is enough
 	crew crew
 

@@ -279,11 +279,14 @@ func TestHost(t *testing.T) {
 			if r.Verdict != c.verdict || r.Reason != c.reason {
 				t.Fatalf("%s %s: %s", r.Verdict, r.Reason, r.Summary)
 			}
-			if !slices.Equal(r.Arms, []string{arm.ReferenceEager, arm.NativeEager, arm.NativeGraph}) || start.Processes != 6+passedOn(r) {
+			if !slices.Equal(r.Arms, []string{arm.ReferenceEager, arm.NativeEager, arm.NativeGraph}) || start.Processes != 6+passedOn(r)+nearbyOn(r) {
 				t.Errorf("arms %v, %d processes", r.Arms, start.Processes)
 			}
 			if f := r.Gates[gate.Engaged].Arms[arm.ReferenceGraph]; f.Outcome != gate.Skipped || f.Reason != gate.NoGPU {
 				t.Errorf("reference-graph: %+v", f)
+			}
+			if worse := r.Reason == gate.RoundingWorse; worse && nearbyOn(r) == 0 || r.Verdict == result.Consistent && nearbyOn(r) == 1 {
+				t.Error("the reference runs on nearby inputs where native seems worse, and only there")
 			}
 			if r.Verdict == result.Consistent {
 				if f := r.Gates[gate.Native]; f.Outcome != gate.Rounding {
@@ -295,6 +298,16 @@ func TestHost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nearbyOn is 1 if a process of the reference was started for nearby inputs.
+func nearbyOn(r result.Result) int {
+	for _, f := range r.Gates[gate.Native].Arms {
+		if figures, _ := f.Figures.(gate.RoundingFigures); figures.Nearby > 0 {
+			return 1
+		}
+	}
+	return 0
 }
 
 // passedOn is 1 if a process with a cold cache was started.
