@@ -1,8 +1,12 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +97,7 @@ func TestStopKillsWhatDoesNotAnswer(t *testing.T) {
 	if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	stopped(t, p.PID())
 	began := time.Now()
 	var e *host.Error
 	if err := p.Stop(); !errors.As(err, &e) || e.Reason != host.ReasonHung || time.Since(began) > time.Second {
@@ -101,6 +106,26 @@ func TestStopKillsWhatDoesNotAnswer(t *testing.T) {
 	if alive(p.PID()) {
 		t.Error("it lives")
 	}
+}
+
+// stopped waits until all threads of a process stand still: until then one of them may answer.
+func stopped(t *testing.T, pid int) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
+		states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		running := len(states) == 0
+		for _, file := range states {
+			data, err := os.ReadFile(file)
+			running = running || err == nil && !bytes.Contains(data, []byte(") T "))
+		}
+		if !running {
+			return
+		}
+	}
+	t.Fatal("it was told to stand still, and does not")
 }
 
 func TestGroupDiesWithThePlugin(t *testing.T) {
