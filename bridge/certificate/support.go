@@ -32,16 +32,22 @@ type Support struct {
 	problems  diag.Problems
 }
 
+// hopeless says why no certificate whatever can be for what is asked; nothing if one may be.
+func (a *Asked) hopeless() diag.Problems {
+	switch {
+	case !strings.HasPrefix(a.Device, "cuda:"):
+		return diag.Problems{{Reason: NoGPU, Summary: fmt.Sprintf("on the device %s there are no CUDA graphs, and nothing is certified", a.Device)}}
+	case a.Recording == "":
+		return diag.Problems{{Reason: EnvironmentLess, Summary: "there is no recording at hand"}}
+	}
+	return nil
+}
+
 // Decide looks for a certificate of a cell that verifies and that is for the environment at hand. If there is none, it keeps what
 // is wrong with the one that comes nearest.
 func Decide(a Asked, files []File, trust Trust, now time.Time) Support {
-	s := Support{cell: a.Cell}
-	if !strings.HasPrefix(a.Device, "cuda:") {
-		s.problems = diag.Problems{{Reason: NoGPU, Summary: fmt.Sprintf("on the device %s there are no CUDA graphs, and nothing is certified", a.Device)}}
-		return s
-	}
-	if a.Recording == "" {
-		s.problems = diag.Problems{{Reason: EnvironmentLess, Summary: "there is no recording at hand"}}
+	s := Support{cell: a.Cell, problems: a.hopeless()}
+	if len(s.problems) > 0 {
 		return s
 	}
 	q := Question{Now: now, Trust: trust, Here: &Here{Key: KeyOf(a.Environment, a.Recording), Profile: a.Profile}}
@@ -150,6 +156,9 @@ func Ask(a Asked, path string) Support {
 		if !ok {
 			problems = diag.Problems{{Reason: Unreadable, Path: path, Summary: err.Error()}}
 		}
+		return Support{cell: a.Cell, problems: problems}
+	}
+	if problems := a.hopeless(); len(problems) > 0 { // then there is no need to read any
 		return Support{cell: a.Cell, problems: problems}
 	}
 	files, err := Find(path)

@@ -14,8 +14,11 @@ def resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def growth(step: Callable[[], object], repeats: int, rounds: int = 4) -> int:
-    """Give by how much memory grows over repeats: the least of some rounds, for a leak is in each, and noise is not."""
+def growth(step: Callable[[], object], repeats: int, rounds: int = 10) -> int:
+    """Give by how much memory grows over repeats: the least of some rounds, for a leak is in each, and noise is not.
+
+    Go's heap grows for some rounds until it is collected for the first time.
+    """
     held = []
     for _ in range(rounds + 1):
         for _ in range(repeats):
