@@ -23,7 +23,8 @@ const (
 	coresMeasured   = 4
 	memoryOfCell    = 12 << 30
 	gpuMemoryOfCell = 20 << 30
-	// Measured on an H200 with 16 cores: a light cell takes 5.7 s with 4 at once, 13 s with 7 or 8, which slow each other on the GPU.
+	// More slow each other on the GPU: seen on an H200 with 16 cores are 13 s a cell of the matrix with 7 at once, and 5.7 s a repetition
+	// of resnet with 4. The same cells were not compared.
 	mostJobs = 4
 	// What a cell has of a GPU that waits for memory: its recorder was built there, and has not ended.
 	gpuMemoryOfWaiting = 4 << 30

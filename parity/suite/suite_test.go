@@ -271,6 +271,8 @@ func TestHost(t *testing.T) {
 		{"the same bits", suitetest.Faults{}, result.Consistent, ""},
 		{"another rounding", suitetest.Faults{Native: suitetest.ULPs(1)}, result.Consistent, ""},
 		{"far off", suitetest.Faults{Native: suitetest.ULPs(1 << 12)}, result.Differs, gate.RoundingWorse},
+		{"far off, where outputs jump", suitetest.Faults{Native: suitetest.ULPs(1 << 12), Jumps: true}, result.Consistent, ""},
+		{"further off than outputs jump", suitetest.Faults{Native: suitetest.ULPs(1 << 16), Jumps: true}, result.Differs, gate.RoundingWorse},
 		{"graph differs from eager", suitetest.Faults{ReadsChurn: true}, result.Differs, gate.OutputDiffers},
 		{"a number is lost", suitetest.Faults{Native: suitetest.ULPs(0x7fc00000)}, result.Differs, gate.RoundingWorse},
 	} {
@@ -285,7 +287,7 @@ func TestHost(t *testing.T) {
 			if f := r.Gates[gate.Engaged].Arms[arm.ReferenceGraph]; f.Outcome != gate.Skipped || f.Reason != gate.NoGPU {
 				t.Errorf("reference-graph: %+v", f)
 			}
-			if worse := r.Reason == gate.RoundingWorse; worse && nearbyOn(r) == 0 || r.Verdict == result.Consistent && nearbyOn(r) == 1 {
+			if far := c.faults.Jumps || c.reason != ""; far != (nearbyOn(r) == 1) {
 				t.Error("the reference runs on nearby inputs where native seems worse, and only there")
 			}
 			if r.Verdict == result.Consistent {

@@ -2,6 +2,7 @@
 package suitetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 	"samebits/bridge/tensor/safetensors"
+	"samebits/parity/probe"
 )
 
 // The fake family: features = relu(images), logits = features * weight, in single precision. Every arm computes the same
@@ -326,6 +328,11 @@ func (a *fakeArm) Step(_ context.Context, input, output int) error {
 	}
 	features, logits := a.compute(x, false)
 	a.spoil(logits, graph)
+	if a.Jumps && a.name == arm.ReferenceEager {
+		if of := a.banks.Inputs[input][0]; !probed(of.Spec, a.at(of.Region)) {
+			ULPs(1 << 12)(logits)
+		}
+	}
 	for i := range logits {
 		logits[i] += key.shift
 	}
@@ -422,6 +429,14 @@ func (a *fakeArm) Trace(_ context.Context, r arm.TraceRequest) (arm.TraceReply, 
 }
 
 func (a *fakeArm) Stats(context.Context) (arm.Stats, error) { return a.inBetween(a.counted()), nil }
+
+// probed reports whether an input is that of a probe, with the seed 0.
+func probed(spec tensor.Spec, data []byte) bool {
+	like := make([]byte, len(data))
+	return slices.ContainsFunc(probe.Names(), func(name string) bool {
+		return probe.Fill(name, spec, 0, like) == nil && bytes.Equal(like, data)
+	})
+}
 
 // ULPs adds n ULP to one logit.
 func ULPs(n uint32) func([]float32) {

@@ -18,6 +18,7 @@ type Faults struct {
 	OwnWeights       bool // each process of eager has other weights than it was given
 	OwnScalar        bool // the recording depends on the process
 	StateMoves       bool // eager differs from step to step
+	Jumps            bool // eager gives quite other outputs beside the probes
 	GraphsProcess    bool // the process of the reference's graph differs, with a graph and without
 	InputIgnored     bool
 	BranchOnInput    bool // the recording depends on the input
