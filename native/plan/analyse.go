@@ -192,10 +192,11 @@ func (p *planner) lifetimes() {
 		fixed[s] = persistent(r.Storages[s].Role)
 		p.plan.Storages[s].always = r.Storages[s].Role == recording.Input
 	}
-	for _, named := range [][]recording.Named{r.Inputs, r.Outputs} {
-		for _, n := range named {
-			p.plan.Storages[r.Values[n.Value].Storage].always = true
-		}
+	for _, n := range r.Inputs {
+		p.plan.Storages[r.Values[n.Value].Storage].always = true
+	}
+	for _, n := range r.Outputs {
+		p.plan.Storages[r.Values[n.Value].Storage].kept = true
 	}
 	for i := range r.Operations {
 		if !p.needed[i] {
@@ -216,9 +217,9 @@ func (p *planner) lifetimes() {
 		switch {
 		case fixed[s]:
 			st.Area = Fixed
-		case st.always || len(st.uses) > 0:
+		case st.always || st.kept || len(st.uses) > 0:
 			st.Area = Arena
-			st.always = st.always || p.options.KeepAll
+			st.always = st.always || p.options.KeepAll || st.kept && !st.Written
 		}
 	}
 }

@@ -8,11 +8,13 @@ import (
 )
 
 // Lanes cost memory: what runs side by side cannot share it. A plan may need as much as the reference surely does (see
-// reference), or so much more than one that runs one operation after the other; else it takes fewer lanes. Where several
-// plans share a state (training) nobody counts.
+// reference), or so much more than one that runs one operation after the other; else it takes fewer lanes. Next to nothing is
+// granted where one workspace is a good part of the arena: there the reference needs the most, too, and has nothing to spare.
 const (
-	laneTolerance = 1.0 / 32 // of the memory for a step and its weights,
-	laneAllowance = 1 << 20  // and so many bytes
+	laneTolerance   = 1.0 / 32 // of the memory for a step and its weights,
+	laneAllowance   = 1 << 20  // and so many bytes
+	goodPart        = 4        // a workspace is one if so many of it are the arena
+	strictTolerance = 1.0 / 1024
 )
 
 // largeWorkspace is what a workspace must have for its operation to keep to itself: those that have less lie side by side.
@@ -75,7 +77,9 @@ func (p *planner) reference(kept int64) int64 {
 			bytes += align(st.Bytes)
 		default:
 			change[st.uses[0]] += align(st.Bytes)
-			change[st.uses[len(st.uses)-1]+1] -= align(st.Bytes)
+			if !st.kept {
+				change[st.uses[len(st.uses)-1]+1] -= align(st.Bytes)
+			}
 		}
 	}
 	var now, most int64
@@ -86,24 +90,30 @@ func (p *planner) reference(kept int64) int64 {
 	return bytes + most
 }
 
+// shared is what the weights take that several plans have together.
+func (p *planner) shared() (bytes int64) {
+	for i, s := range p.plan.Recording.Storages {
+		if p.plan.Storages[i].Area == Shared && persistent(s.Role) {
+			bytes += align(s.Bytes)
+		}
+	}
+	return bytes
+}
+
 // choose takes the most lanes whose arena is not too large.
 func (p *planner) choose(workspaces []int64, kept int64) {
-	one := func() layout {
-		p.schedule = p.spread(1, nil)
-		return p.placeArena()
-	}
-	switch {
-	case p.options.KeepAll || p.options.OneLane:
-		p.settle(one())
-		return
-	case p.options.State != nil:
-		p.schedule = p.spread(maxLanes, nil)
-		p.settle(p.placeArena())
+	p.schedule = p.spread(1, nil)
+	least := p.placeArena()
+	if p.options.KeepAll || p.options.OneLane {
+		p.settle(least)
 		return
 	}
-	least := one()
-	tolerated := least.bytes + int64(float64(least.bytes+p.plan.FixedBytes)*laneTolerance) + laneAllowance
-	limit := max(tolerated, p.reference(kept)-p.plan.FixedBytes)
+	weights := p.plan.FixedBytes + p.shared()
+	more := int64(float64(least.bytes+weights)*laneTolerance) + laneAllowance
+	if slices.Max(append(workspaces, 0)) >= least.bytes/goodPart {
+		more = int64(float64(least.bytes) * strictTolerance)
+	}
+	limit := max(least.bytes+more, p.reference(kept)-weights)
 	apart := make([]bool, len(p.plan.Ranges)) // operations with a large workspace, one after the other
 	exclusive := false
 	for i, bytes := range workspaces {

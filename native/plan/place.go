@@ -61,6 +61,7 @@ type life struct {
 	first, last  int   // operations
 	begin, end   clock // what has ended before the first, lane by lane; how far each lane must have come for all uses to have ended
 	always, once bool
+	kept         bool // after its last use, too
 }
 
 // lives are those of the arena's storages.
@@ -70,7 +71,7 @@ func (p *planner) lives() (arena []int, lives []life) {
 		if st.Area != Arena {
 			continue
 		}
-		l := life{skew: p.skew(s), last: len(p.plan.Ranges), always: st.always || len(st.uses) == 0 && !st.once, once: st.once}
+		l := life{skew: p.skew(s), last: len(p.plan.Ranges), always: st.always || len(st.uses) == 0 && !st.once, once: st.once, kept: st.kept}
 		l.size = align(st.Bytes + l.skew)
 		if !l.always && !l.once {
 			l.first, l.last = st.uses[0], st.uses[len(st.uses)-1]
@@ -82,17 +83,21 @@ func (p *planner) lives() (arena []int, lives []life) {
 				}
 			}
 			l.begin = p.schedule.before[l.first]
+			if l.kept {
+				l.last = len(p.plan.Ranges)
+			}
 		}
 		arena, lives = append(arena, s), append(lives, l)
 	}
 	return arena, lives
 }
 
-// apart reports whether two storages may share memory: every use of one ends before the other's first use starts. Inputs,
-// outputs and whatever a trace keeps are in use all the time, Setup's own storages before any step.
+// apart reports whether two storages may share memory: every use of one ends before the other's first use starts. Inputs and
+// whatever a trace keeps are in use all the time, outputs until the next step, Setup's own storages before any step: also
+// between two, where weights change.
 func (a *life) apart(b *life) bool {
 	switch {
-	case a.always || b.always || a.once && b.once:
+	case a.always || b.always || a.once && b.once || a.once && b.kept || a.kept && b.once:
 		return false
 	case a.once || b.once:
 		return true

@@ -51,6 +51,7 @@ type Storage struct {
 	Written bool  // by an operation of the step
 	uses    []int // operations that touch it, in order
 	always  bool  // in use during the whole step and between steps
+	kept    bool  // in use from its first use in a step until the next step begins
 	once    bool  // nothing but Setup touches it, so that it may lie in the arena
 }
 

@@ -189,7 +189,7 @@ func TestSkewKeepsTheReferencesAlignment(t *testing.T) {
 
 // ends reports, from the device's schedule alone, whether a's last command has ended before b's first one starts.
 func ends(p *Plan, a, b Storage) bool {
-	if a.always || b.always {
+	if a.always || b.always || a.kept {
 		return false
 	}
 	for _, u := range a.uses {
@@ -247,7 +247,7 @@ func TestPlacement(t *testing.T) {
 				live = live[1:]
 			}
 		}
-		p := b.plan(t, Options{}, live[len(live)-1])
+		p := b.plan(t, Options{}, live[rng.IntN(len(live)):]...)
 		if rng.IntN(2) == 0 {
 			workspaces := make([]int64, len(p.Step))
 			for i := range workspaces {
@@ -334,6 +334,46 @@ func TestWeightsForSetupLieInTheArena(t *testing.T) {
 				t.Errorf("storages %d and %d overlap", i, j)
 			}
 		}
+	}
+}
+
+// An output has its memory from its first use to the end of the step: what ended before may have lain there, what comes later
+// and what Setup alone uses may not.
+func TestOutputsShareMemoryWithWhatEndedBefore(t *testing.T) {
+	var b builder
+	v := b.value(recording.Input, "images")
+	large := func(v int) int {
+		b.r.Storages[b.r.Values[v].Storage].Bytes = 1 << 20
+		return v
+	}
+	for range 4 {
+		v = large(b.call("test::map", b.scratch(), v))
+	}
+	early := large(b.call("test::map", b.scratch(), v))
+	for range 2 {
+		v = large(b.call("test::map", b.scratch(), v))
+	}
+	w := b.value(recording.Parameter, "w")
+	large(w)
+	late := large(b.call("test::table", b.scratch(), v, w))
+	p := b.plan(t, Options{}, early, late)
+	at := func(v int) (from, to int64) {
+		s := p.Storages[b.r.Values[v].Storage]
+		return s.Offset, s.Offset + s.Bytes
+	}
+	if p.ArenaBytes > 4<<20+8*Alignment {
+		t.Errorf("arena of %d bytes: two outputs beside two results need 4 MiB at most", p.ArenaBytes)
+	}
+	earlyFrom, earlyTo := at(early)
+	for i := range p.Storages {
+		s := &p.Storages[i]
+		over := s.Area == Arena && s.Offset < earlyTo && earlyFrom < s.Offset+s.Bytes && i != b.r.Values[early].Storage
+		if over && (s.once || s.always || len(s.uses) > 0 && s.uses[len(s.uses)-1] >= 4) {
+			t.Errorf("storage %d lies over an output that is there already, or still", i)
+		}
+	}
+	if from, to := at(late); from < earlyTo && earlyFrom < to {
+		t.Error("two outputs overlap")
 	}
 }
 
