@@ -14,7 +14,8 @@ const (
 	laneTolerance   = 1.0 / 32 // of the memory for a step and its weights,
 	laneAllowance   = 1 << 20  // and so many bytes
 	goodPart        = 4        // a workspace is one if so many of it are the arena
-	strictTolerance = 1.0 / 1024
+	strictTolerance = 1.0 / 256
+	worthLanes      = 8 // lanes between which operations often wait must shorten the chain by so much of it
 )
 
 // largeWorkspace is what a workspace must have for its operation to keep to itself: those that have less lie side by side.
@@ -100,42 +101,101 @@ func (p *planner) shared() (bytes int64) {
 	return bytes
 }
 
-// choose takes the most lanes whose arena is not too large.
+// choose takes the most lanes whose arena is not too large. If that is too large with operations that need much memory one
+// after the other, too, the operations at which memory is widest run alone, which ones depends on how many lanes there are
+// for the others: of the orders whose arena is not too large it takes the one with the shortest chain of operations.
 func (p *planner) choose(workspaces []int64, kept int64) {
-	p.schedule = p.spread(1, nil)
+	p.schedule = p.spread(order{lanes: 1})
 	least := p.placeArena()
 	if p.options.KeepAll || p.options.OneLane {
 		p.settle(least)
 		return
 	}
-	weights := p.plan.FixedBytes + p.shared()
-	more := int64(float64(least.bytes+weights)*laneTolerance) + laneAllowance
-	if slices.Max(append(workspaces, 0)) >= least.bytes/goodPart {
-		more = int64(float64(least.bytes) * strictTolerance)
-	}
-	limit := max(least.bytes+more, p.reference(kept)-weights)
-	apart := make([]bool, len(p.plan.Ranges)) // operations with a large workspace, one after the other
-	exclusive := false
+	limit := p.limit(workspaces, least.bytes, kept)
+	serial := p.schedule
+	apart := make([]bool, len(p.plan.Ranges)) // operations with a large workspace
 	for i, bytes := range workspaces {
 		apart[i] = bytes >= largeWorkspace
-		exclusive = exclusive || apart[i]
 	}
-	serial := p.schedule
-	for _, try := range []struct {
-		lanes   int
-		exclude []bool
-	}{{maxLanes, nil}, {maxLanes, apart}, {2, apart}} {
-		if try.exclude != nil && try.lanes == maxLanes && !exclusive {
-			continue
-		}
-		p.schedule = p.spread(try.lanes, try.exclude)
-		if l := p.placeArena(); l.bytes <= limit {
+	if !slices.Contains(apart, true) {
+		apart = nil
+	}
+	try := func(by order) (*schedule, layout, bool) {
+		p.schedule = p.spread(by)
+		l := p.placeArena()
+		return p.schedule, l, l.bytes <= limit
+	}
+	if _, l, fits := try(order{lanes: maxLanes}); fits {
+		p.settle(l)
+		return
+	}
+	if apart != nil {
+		if _, l, fits := try(order{lanes: maxLanes, apart: apart}); fits {
 			p.settle(l)
 			return
 		}
 	}
 	p.schedule = serial
-	p.settle(least)
+	width := p.width()
+	best, shortest := serial, serial.depth()*(worthLanes-1)/worthLanes+1
+	layout := least
+	for _, by := range []order{
+		{maxLanes, nil, width.above(1.0 / maxLanes)},
+		{maxLanes, apart, width.above(0.5)},
+		{maxLanes, apart, width.above(0.8)},
+		{2, nil, width.above(0.5)},
+		{2, apart, width.above(0.8)},
+		{2, apart, nil},
+	} {
+		s, l, fits := try(by)
+		if depth := s.depth(); fits && depth < shortest {
+			best, layout, shortest = s, l, depth
+		}
+	}
+	p.schedule = best
+	p.settle(layout)
+}
+
+// limit is how large an arena may be, if so much is the least.
+func (p *planner) limit(workspaces []int64, least, kept int64) int64 {
+	weights := p.plan.FixedBytes + p.shared()
+	more := int64(float64(least+weights)*laneTolerance) + laneAllowance
+	if slices.Max(append(workspaces, 0)) >= least/goodPart {
+		more = int64(float64(least) * strictTolerance)
+	}
+	return max(least+more, p.reference(kept)-weights)
+}
+
+// width is how much of the arena is in use at each operation, if they run one after the other.
+type width []int64
+
+func (p *planner) width() width {
+	w := make(width, len(p.plan.Ranges)+1)
+	_, lives := p.lives()
+	for _, l := range lives {
+		switch {
+		case l.once:
+		case l.always:
+			w[0] += l.size
+		default:
+			w[l.first] += l.size
+			w[min(l.last+1, len(w)-1)] -= l.size
+		}
+	}
+	for i := 1; i < len(w); i++ {
+		w[i] += w[i-1]
+	}
+	return w[:len(w)-1]
+}
+
+// above tells the operations at which more than a part of the most is in use.
+func (w width) above(part float64) []bool {
+	most := slices.Max(append(w, 0))
+	above := make([]bool, len(w))
+	for i := range w {
+		above[i] = float64(w[i]) > part*float64(most)
+	}
+	return above
 }
 
 // settle makes a layout the plan's, under the schedule that it was made for.

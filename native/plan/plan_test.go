@@ -433,6 +433,42 @@ func TestLargeWorkspacesExcludeEachOther(t *testing.T) {
 	}
 }
 
+// Where one workspace is most of the arena nothing runs beside its operation, and all the others side by side.
+func TestNothingRunsBesideWhatIsWidest(t *testing.T) {
+	const length = 12
+	var b builder
+	x := b.value(recording.Input, "images")
+	var ends []int
+	for range 3 {
+		v := x
+		for range length {
+			v = b.call("test::map", b.scratch(), v)
+			b.r.Storages[b.r.Values[v].Storage].Bytes = 1 << 20
+		}
+		ends = append(ends, b.call("test::map", b.scratch(), v))
+	}
+	p := b.plan(t, Options{}, ends...)
+	workspaces := make([]int64, len(p.Step))
+	const widest = 3
+	workspaces[widest] = 64 << 20
+	if _, err := p.Place(workspaces); err != nil {
+		t.Fatal(err)
+	}
+	lanes, arena := p.Schedule.Lanes, p.ArenaBytes
+	for c := range p.Step {
+		if c != widest && !reaches(p, min(c, widest), max(c, widest), map[int]bool{}) {
+			t.Errorf("command %d may run beside the widest", c)
+		}
+	}
+	p.planner.options.OneLane = true
+	if _, err := p.Place(workspaces); err != nil {
+		t.Fatal(err)
+	}
+	if lanes != 3 || arena > p.ArenaBytes+p.ArenaBytes/256 {
+		t.Errorf("%d lanes and %d bytes, want 3 and %d", lanes, arena, p.ArenaBytes)
+	}
+}
+
 func TestReusesMemory(t *testing.T) {
 	var b builder
 	v := b.value(recording.Input, "images")

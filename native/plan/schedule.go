@@ -20,11 +20,16 @@ type schedule struct {
 	waits    [][]int // by operation: operations of other lanes that it must wait for itself
 }
 
+// order is what operations must keep beside that of their data, to save memory.
+type order struct {
+	lanes int
+	apart []bool // by operation: these run one after the other, beside others; nil if none is
+	alone []bool // by operation: nothing runs beside these; nil if none is
+}
+
 // dependencies gives, for every operation, the operations it must follow because of the storages that both touch: those
-// that wrote what it reads or writes, and those that read what it writes.
-//
-// Operations that exclude each other follow one another too.
-func (p *planner) dependencies(exclude []bool) [][]int {
+// that wrote what it reads or writes, and those that read what it writes; and because of an order.
+func (p *planner) dependencies(by order) [][]int {
 	r := p.plan.Recording
 	writer := make([]int, len(r.Storages))
 	readers := make([][]int, len(r.Storages))
@@ -32,7 +37,8 @@ func (p *planner) dependencies(exclude []bool) [][]int {
 		writer[s] = -1
 	}
 	deps := make([][]int, len(r.Operations))
-	excluded := -1 // the last one that excludes others
+	apart, alone := -1, -1 // the last ones that are
+	var since []int        // operations since the last one that is alone
 	for i := range r.Operations {
 		if !p.needed[i] || p.static[i] {
 			continue
@@ -55,9 +61,18 @@ func (p *planner) dependencies(exclude []bool) [][]int {
 				follow(j)
 			}
 		}
-		if exclude != nil && exclude[i] {
-			follow(excluded)
-			excluded = i
+		if by.apart != nil && by.apart[i] {
+			follow(apart)
+			apart = i
+		}
+		if by.alone != nil && p.known[i].Lower != nil {
+			follow(alone)
+			if since = append(since, i); by.alone[i] {
+				for _, j := range since {
+					follow(j)
+				}
+				since, alone = since[:0], i
+			}
 		}
 		for _, v := range reads {
 			s := r.Values[v].Storage
@@ -73,7 +88,7 @@ func (p *planner) dependencies(exclude []bool) [][]int {
 
 // spread assigns lanes. An operation follows the operation it depends on if that one is still the last of its lane; else
 // it takes a lane whose last operation it follows anyway; else a new lane; else the one that it waits for least.
-func (p *planner) spread(lanes int, exclude []bool) *schedule {
+func (p *planner) spread(by order) *schedule {
 	n := len(p.plan.Recording.Operations)
 	s := &schedule{lane: make([]int8, n), position: make([]int32, n), before: make([]clock, n), waits: make([][]int, n)}
 	var tail [maxLanes]int
@@ -82,7 +97,7 @@ func (p *planner) spread(lanes int, exclude []bool) *schedule {
 	for l := range tail {
 		tail[l] = -1
 	}
-	deps := p.dependencies(exclude)
+	deps := p.dependencies(by)
 	for i := range n {
 		s.lane[i] = -1
 		if !p.needed[i] || p.static[i] || p.known[i].Lower == nil {
@@ -92,7 +107,7 @@ func (p *planner) spread(lanes int, exclude []bool) *schedule {
 		for _, j := range deps[i] {
 			need.join(s.after(j))
 		}
-		l := choose(lanes, deps[i], s, tail, need)
+		l := choose(by.lanes, deps[i], s, tail, need)
 		before := ended[l]
 		for k := len(deps[i]) - 1; k >= 0; k-- { // the latest first: it often implies the others
 			j := deps[i][k]
@@ -153,6 +168,24 @@ func (s *schedule) after(i int) clock {
 	c := s.before[i]
 	c[s.lane[i]] = max(c[s.lane[i]], s.position[i]+1)
 	return c
+}
+
+// depth is the length of the longest chain of operations that follow one another.
+func (s *schedule) depth() (most int32) {
+	depth := make([]int32, len(s.lane))
+	var tail [maxLanes]int32 // by lane: the depth of its last operation
+	for i, l := range s.lane {
+		if l < 0 {
+			continue
+		}
+		d := tail[l]
+		for _, j := range s.waits[i] {
+			d = max(d, depth[j])
+		}
+		depth[i], tail[l] = d+1, d+1
+		most = max(most, d+1)
+	}
+	return most
 }
 
 // forDevice turns lanes of operations into lanes of commands. An operation without commands hands what it waits for to
