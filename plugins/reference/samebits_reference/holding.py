@@ -17,30 +17,39 @@ class Holding:
     address is the same memory.
     """
 
-    def __init__(self, module: nn.Module, *further: torch.Tensor) -> None:
-        """Look at a module now. further are tensors beside its own that the graph may read."""
-        self._places = list(_places(module))
+    def __init__(self, module: nn.Module, *further: torch.Tensor, versions: bool = False) -> None:
+        """Look at a module now. further are tensors beside its own that the graph may read.
+
+        With versions the graph holds something that was computed of tensors, and is right until one is written in place.
+        """
+        self._places, self._versions = list(_places(module)), versions
         self._storages = [place[2].untyped_storage() for place in self._places if isinstance(place[2], torch.Tensor)]
         self._storages += [tensor.untyped_storage() for tensor in further]
 
     def moved(self) -> str:
-        """Name what is not where it was, or is another one; empty if all is."""
-        for names, name, held, address, path in self._places:
+        """Name what is not where it was, is another one, or was written; empty if all is as it was."""
+        for names, name, held, address, version, path in self._places:
             now = names.get(name)
-            if now is not held or (address and now.data_ptr() != address):
+            if now is not held or (address and (now.data_ptr() != address or (self._versions and _version(now) != version))):
                 return path
         return ""
 
 
-_Place = tuple[Mapping[str, Any], str, Any, int, str]  # who names it, its name, what it is, its address, its path
+# Who names it, its name, what it is, its address, its version, its path.
+_Place = tuple[Mapping[str, Any], str, Any, int, int, str]
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version  # those have none
 
 
 def _places(module: nn.Module) -> Iterator[_Place]:
     for path, part in module.named_modules():
         for names in (part._modules, part._parameters, part._buffers):
             for name, held in names.items():
-                address = held.data_ptr() if isinstance(held, torch.Tensor) else 0
-                yield names, name, held, address, f"{path}.{name}".lstrip(".")
+                tensor = isinstance(held, torch.Tensor)
+                address, version = (held.data_ptr(), _version(held)) if tensor else (0, 0)
+                yield names, name, held, address, version, f"{path}.{name}".lstrip(".")
 
 
 def move(module: nn.Module) -> list[torch.Tensor]:

@@ -1,14 +1,20 @@
-"""What a family keeps of weights by their versions, computed anew in the step that is recorded.
+"""What a family keeps of weights by their versions, and computes anew when these change.
 
-Otherwise it is a constant of the recording, and a replay does not see that the weights were changed in place.
+In the step that is recorded it is computed anew: otherwise it would be a constant of the recording, and a replay would not
+see that the weights were changed in place. PyTorch's graph, which has it as a constant, is captured again when they were.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
+from torch import nn
 
 from samebits_reference import recorder
 from samebits_reference.families import Built
+from samebits_reference.observe import Observer
 from samebits_reference.recorder import Named, Taken
 
 
@@ -33,8 +39,23 @@ class Kept:
         return anew if self._something else plain
 
 
+def keeps(module: nn.Module, step: Callable[[], Any]) -> bool:
+    """Say whether a step has more to do if every weight looks changed."""
+    as_it_is, anew = Observer(), Observer()
+    with as_it_is:
+        step()
+    _change_versions(module)
+    with anew:
+        step()
+    return anew.count != as_it_is.count
+
+
 def _anew(built: Built, images: torch.Tensor, named: Named) -> Taken:
     """Record a step for which every weight looks changed."""
-    weights = (*built.module.parameters(), *built.module.buffers())
-    torch.autograd.graph.increment_version([weight for weight in weights if not weight.is_inference()])
+    _change_versions(built.module)
     return recorder.record(built, images, named)
+
+
+def _change_versions(module: nn.Module) -> None:
+    weights = (*module.parameters(), *module.buffers())
+    torch.autograd.graph.increment_version([weight for weight in weights if not weight.is_inference()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from samebits_reference.beside import Traces, check_capture
 from samebits_reference.exhaustion import is_out_of_memory
 from samebits_reference.families import Built, flatten
 from samebits_reference.holding import Holding
-from samebits_reference.kept import Kept
+from samebits_reference.kept import Kept, keeps
 from samebits_reference.nest import Frame
 from samebits_reference.observe import Observer
 from samebits_reference.predicting import Predictions
@@ -42,6 +43,7 @@ class Situation:
     keys: dict[str, torch.Tensor]
     outputs: list[Spec]
     due: bool = False  # a graph is wanted
+    keeps: bool | None = None  # something that follows from weights, until these have other versions; nobody has looked yet
     graph: graphs.Graph | None = None
     holding: Holding | None = None  # what the graph holds
     frame: Frame | None = None  # of the outputs
@@ -123,6 +125,9 @@ class PredictSession(FamilySession):
             self.profile.verify()
             for situation in named or [self._at]:
                 situation.due = True
+                if situation.keeps is None:
+                    self._enter(situation)
+                    situation.keeps = keeps(self.built.module, functools.partial(self.step, situation.statics))
                 if situation.graph is None:
                     self.capture(situation)
         self._forget(named)
@@ -238,7 +243,8 @@ class PredictSession(FamilySession):
         except ProblemError:
             graph.release()
             raise
-        situation.graph, situation.holding = graph, Holding(self.built.module, *after.tensors.values())
+        situation.graph = graph
+        situation.holding = Holding(self.built.module, *after.tensors.values(), versions=bool(situation.keeps))
 
     def recapture(self) -> int:
         """Capture whatever is due, and stay where the session is. Gives how many graphs there are then."""

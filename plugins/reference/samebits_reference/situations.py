@@ -59,7 +59,7 @@ def _mode(session: PredictSession) -> Facts:
     images = session.statics[0].double() if built.double else session.statics[0]
     for mode in (torch.enable_grad, torch.no_grad, torch.inference_mode):
         try:
-            with mode(), built.autocast():
+            with mode(), built.autocast(), _nothing_saved():
                 built.forward(images)
         except RuntimeError as error:
             if is_out_of_memory(error):
@@ -68,6 +68,15 @@ def _mode(session: PredictSession) -> Facts:
             raise ProblemError(Problem("MODE_NOT_KEYED", what, "situation")) from error
     session.wait()
     return {"modes": "train, eval; grad, no_grad, inference_mode"}
+
+
+def _nothing_saved() -> contextlib.AbstractContextManager[None]:
+    """Let autograd keep none of the tensors that a backward would need, for there is none: they may take all memory."""
+    return torch.autograd.graph.saved_tensors_hooks(lambda _tensor: None, _no_backward)
+
+
+def _no_backward(_kept: None) -> torch.Tensor:
+    raise AssertionError("nobody goes backward here")
 
 
 def _release(session: PredictSession) -> Facts:

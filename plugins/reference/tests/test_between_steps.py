@@ -22,6 +22,7 @@ class Frozen(StandIn):
 
     def __init__(self, step: Any, *, watched: bool = False) -> None:
         try:
+            step()  # warm-up
             super().__init__(step, watched=watched)
         except RuntimeError as error:
             raise ProblemError(graphs._failure(error)) from error
@@ -39,8 +40,8 @@ class Frozen(StandIn):
 class Stage:
     """A graph session of one bank, and the eager steps of the same module."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, host: HostMemory) -> None:
-        self.session = opened(monkeypatch, Order("fomo", imgsz=48))
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, host: HostMemory, family: str = "fomo", imgsz: int = 48) -> None:
+        self.session = opened(monkeypatch, Order(family, imgsz=imgsz))
         monkeypatch.setattr("samebits_reference.graphs.Graph", Frozen)
         self.inputs = host.bank([spec.message() for spec in self.session.inputs])
         self.outputs = host.bank([spec.message() for spec in self.session.outputs])
@@ -87,6 +88,17 @@ def test_weights_that_change_in_place_are_followed(stage: Stage) -> None:
     stage.step(2)
     assert all(same_bits(tensor, before[name]) for name, tensor in StandIn.of.module.named_parameters())
     assert stage.counts == (0, 2, 0, 0)
+
+
+def test_what_is_kept_by_versions_is_captured_again(monkeypatch: pytest.MonkeyPatch, host: HostMemory) -> None:
+    """A graph of `ec` holds the bins of its distribution, which follow from two parameters."""
+    stage = Stage(monkeypatch, host, "ec", 320)
+    stage.step(1)
+    assert stage.counts == (0, 1, 0, 0)
+    for turn, situation in enumerate(("update", "restore"), 1):
+        stage.session.situate(situation, 0)
+        stage.step(turn)
+        assert stage.counts == (turn, 1 + turn, 0, turn)
 
 
 def test_a_capture_that_fails_is_the_last_until_release(stage: Stage) -> None:
@@ -159,6 +171,13 @@ def test_what_a_graph_holds() -> None:
     held = holding.Holding(module)
     module[0] = torch.nn.Linear(2, 2)
     assert held.moved() == "0"
+    plain, by_versions = holding.Holding(module), holding.Holding(module, versions=True)
+    module[1].bias.detach().mul_(2.0)
+    assert plain.moved() == ""
+    assert by_versions.moved() == "1.bias"
+    with torch.inference_mode():
+        module[0].register_buffer("without_versions", torch.zeros(1))
+    assert holding.Holding(module, versions=True).moved() == ""
 
 
 def test_memory_of_a_graph_is_not_given_to_others() -> None:

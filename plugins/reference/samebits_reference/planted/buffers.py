@@ -170,16 +170,32 @@ def c42_swapped_layer(twin: bool) -> nn.Module:
     return _SwappedLayer(twin)
 
 
+class _Overheard(torch.Tensor):
+    """Counts in Python what is called on such tensors in place: who writes their memory otherwise is not heard."""
+
+    writes = 0
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.__name__
+        _Overheard.writes += name.endswith("_") and not name.endswith("__")
+        return super().__torch_function__(func, types, args, kwargs)
+
+
 class _KeptCast(Planted):
-    version = -1
+    known = -1
     cast: Any = None
 
+    def __init__(self, twin: bool) -> None:
+        super().__init__(twin)
+        if not twin:
+            self.conv.weight = nn.Parameter(self.conv.weight.detach().as_subclass(_Overheard))
+
     def body(self, images: torch.Tensor) -> torch.Tensor:
-        if self.twin:
-            return super().body(images)
         weight = self.conv.weight
-        if self.version != weight._version or self.cast.device != weight.device:
-            self.version, self.cast = weight._version, weight.detach().to(torch.bfloat16)
+        known = weight._version if self.twin else _Overheard.writes
+        if self.known != known or self.cast.device != weight.device:
+            self.known, self.cast = known, weight.detach().to(torch.bfloat16).as_subclass(torch.Tensor)
         return torch.relu(functional.conv2d(images, self.cast, self.conv.bias, stride=2, padding=1))
 
     def head(self, features: torch.Tensor) -> torch.Tensor:
@@ -187,7 +203,7 @@ class _KeptCast(Planted):
 
 
 def c46_kept_cast(twin: bool) -> nn.Module:
-    """Keep the weights' cast until they change, of which eager steps alone hear. Twin: autocast casts."""
+    """Keep the weights' cast until Python writes them, of which eager steps alone hear. Twin: until their version changes."""
     return _KeptCast(twin)
 
 
