@@ -203,7 +203,7 @@ class _KeptCast(Planted):
 
 
 def c46_kept_cast(twin: bool) -> nn.Module:
-    """Keep the weights' cast until Python writes them, of which eager steps alone hear. Twin: until their version changes."""
+    """Keep the weights' cast until Python writes them, of which eager steps alone hear. Twin: their version."""
     return _KeptCast(twin)
 
 
