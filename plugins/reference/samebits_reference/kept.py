@@ -42,6 +42,7 @@ class Kept:
 def keeps(module: nn.Module, step: Callable[[], Any]) -> bool:
     """Say whether a step has more to do if every weight looks changed."""
     as_it_is, anew = Observer(), Observer()
+    step()  # weights may have been loaded since the last one
     with as_it_is:
         step()
     _change_versions(module)

@@ -9,7 +9,7 @@ import torch
 from conftest import HostMemory, same_bits
 from test_situations import StandIn, fill, opened
 
-from samebits_reference import graphs, holding, profile
+from samebits_reference import graphs, holding, profile, weights
 from samebits_reference.arms import EAGER, GRAPH
 from samebits_reference.families import Order, build, flatten
 from samebits_reference.predict_session import PredictSession
@@ -46,6 +46,8 @@ class Stage:
         self.inputs = host.bank([spec.message() for spec in self.session.inputs])
         self.outputs = host.bank([spec.message() for spec in self.session.outputs])
         self.host = host
+        of = StandIn.of.module
+        self.session.load(weights.encode(weights.state(of)), b"")
         request = wire.PrepareRequest(inputs=[self.inputs], outputs=[self.outputs], cuda_graph=True)
         self.session.prepare(host.memory, request)
 
