@@ -27,12 +27,26 @@ type measured struct {
 	Timings                                      map[string]struct {
 		Median float64 `json:"median_ms"`
 	}
+	Memory map[string]struct {
+		Peak float64 `json:"peak_bytes"`
+	}
 }
 
 func (r measured) ms(arm string) float64 { return r.Timings[arm].Median }
 
-// ratio compares native's graph with PyTorch's.
+// ratio compares native's graph with PyTorch's; NaN where they were not measured.
 func (r measured) ratio() float64 { return r.ms("native-graph") / r.ms("reference-graph") }
+
+// memory compares their peaks of device memory.
+func (r measured) memory() float64 { return r.Memory["native-graph"].Peak / r.Memory["reference-graph"].Peak }
+
+// cell writes a number, or that there is none.
+func cell(number float64) string {
+	if number == 0 || math.IsNaN(number) || math.IsInf(number, 0) {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", number)
+}
 
 func results(t *testing.T) []measured {
 	t.Helper()
@@ -69,33 +83,38 @@ func summary(all []measured) string {
 	}
 	var rows []string
 	for key, group := range groups {
-		exact, logs, best, worst := 0, 0.0, math.Inf(1), 0.0
+		count := map[string]int{}
+		logs, timed, best, worst, most := 0.0, 0, math.Inf(1), 0.0, 0.0
 		for _, r := range group {
-			if r.Verdict == "exact" {
-				exact++
+			count[r.Verdict]++
+			if ratio := r.ratio(); !math.IsNaN(ratio) {
+				logs += math.Log(ratio)
+				timed++
+				best, worst = min(best, ratio), max(worst, ratio)
 			}
-			logs += math.Log(r.ratio())
-			best, worst = min(best, r.ratio()), max(worst, r.ratio())
+			if memory := r.memory(); !math.IsNaN(memory) {
+				most = max(most, memory)
+			}
 		}
-		rows = append(rows, fmt.Sprintf("| %s | %d | %d | %.2f | %.2f | %.2f |\n", key, len(group), exact,
-			math.Exp(logs/float64(len(group))), best, worst))
+		rows = append(rows, fmt.Sprintf("| %s | %d | %d | %d | %s | %s | %s | %s |\n", key, len(group), count["exact"], count["refused"],
+			cell(math.Exp(logs/float64(timed))), cell(best), cell(worst), cell(most)))
 	}
 	sort.Strings(rows)
-	return "| mode | precision | results | exact | native graph / PyTorch graph, geometric mean | least | greatest |\n" +
-		"|---|---|---|---|---|---|---|\n" + strings.Join(rows, "")
+	return "| mode | precision | results | exact | refused | time of native's graph / PyTorch's, geometric mean | least | greatest | memory, greatest |\n" +
+		"|---|---|---|---|---|---|---|---|---|\n" + strings.Join(rows, "")
 }
 
 // table has a row for each result.
 func table(all []measured) string {
 	var rows []string
 	for _, r := range all {
-		rows = append(rows, fmt.Sprintf("| %s | %s | %s-%s | %d | %d | %s | %s | %.2f | %.2f | %.2f | %.2f | %.2f |\n", r.Mode, r.Task,
-			r.Family, r.Size, r.ImgSize, r.Batch, r.Precision, r.Verdict, r.ms("reference-eager"), r.ms("reference-graph"),
-			r.ms("native-eager"), r.ms("native-graph"), r.ratio()))
+		rows = append(rows, fmt.Sprintf("| %s | %s | %s-%s | %d | %d | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Mode, r.Task,
+			r.Family, r.Size, r.ImgSize, r.Batch, r.Precision, r.Verdict, cell(r.ms("reference-eager")), cell(r.ms("reference-graph")),
+			cell(r.ms("native-eager")), cell(r.ms("native-graph")), cell(r.ratio()), cell(r.memory())))
 	}
 	sort.Strings(rows)
-	return "| mode | task | family | imgsz | batch | precision | verdict | PyTorch eager | PyTorch graph | native eager | native graph | graph ratio |\n" +
-		"|---|---|---|---|---|---|---|---|---|---|---|---|\n" + strings.Join(rows, "")
+	return "| mode | task | family | imgsz | batch | precision | verdict | PyTorch eager | PyTorch graph | native eager | native graph | graph ratio | memory ratio |\n" +
+		"|---|---|---|---|---|---|---|---|---|---|---|---|---|\n" + strings.Join(rows, "")
 }
 
 func checkTable(t *testing.T, file, table string) {
