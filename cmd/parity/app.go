@@ -21,6 +21,7 @@ import (
 type app struct {
 	out, err io.Writer
 	terminal bool // err is one
+	shown    bool // out is one, too
 	backend  func(launch.Options) backend
 	plugins  pluginFlags
 }

@@ -170,6 +170,9 @@ func (a *app) verifyCertificates(ctx context.Context, names []string, f trustFla
 			fmt.Fprintf(a.out, "  %v\n", p)
 		}
 	}
+	if q.Here != nil && q.Here.Problem != "" {
+		fmt.Fprintln(a.err, "there is no GPU here to hold certificates against: --environment none checks all but the environment")
+	}
 	if invalid {
 		return statusError(result.ExitDiffers)
 	}

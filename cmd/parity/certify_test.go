@@ -115,6 +115,8 @@ func TestCertify(t *testing.T) {
 	m.parity(2, "KEY_MISSING", "certify", "fake")
 	m.parity(0, "trusted here until", "keys", "new", "alice")
 	m.parity(0, "private key here", "keys", "list")
+	m.parity(2, "goldens is built into this program", "keys", "untrust", "goldens")
+	m.parity(2, "nobody of the name bob is trusted", "keys", "untrust", "bob")
 	m.parity(0, "certified as", "certify", "fake")
 	file := filepath.Join(m.folder, "certificates", "classify", "fake-s-8-b1-predict-fp32.dsse.json")
 	m.parity(0, "signed by alice", "certificate", "verify", file)
@@ -148,6 +150,10 @@ func TestCertify(t *testing.T) {
 		if n := m.flags(); n != 0 {
 			t.Errorf("%s: %d flags", c.want, n)
 		}
+		if c.want == "NO_GPU" {
+			m.parity(1, "--environment none checks all but the environment", "certificate", "verify", file)
+			m.parity(0, "signed by alice", "certificate", "verify", file, "--environment", "none")
+		}
 		m.driver, m.gpu = "580.159.04", true
 		m.engine("an engine")
 	}
@@ -160,6 +166,21 @@ func TestCertify(t *testing.T) {
 		t.Errorf("%d flags", n)
 	}
 	m.parity(2, "no such file", "certificate", "verify", file+"x")
+}
+
+// What many cells lack is said once.
+func TestStatusSaysAReasonOnce(t *testing.T) {
+	var out strings.Builder
+	flag := func(precision, why string) grant.Flag {
+		return grant.Flag{Cell: certificate.Cell{Family: "fake", Size: "s", Task: "detect", ImgSize: 8, Batch: 1, Mode: "predict", Precision: precision},
+			Reason: why, Why: []string{why + ": so it is"}}
+	}
+	(&app{out: &out}).sayFlags([]grant.Flag{flag("fp32", "NO_GPU"), flag("bf16", "OTHER_DRIVER"), flag("fp16", "NO_GPU")})
+	for _, line := range []string{"\n2 cells: NO_GPU: so it is\n", "\nfake-s detect predict 8 batch 1 bf16: OTHER_DRIVER: so it is\n"} {
+		if strings.Count(out.String(), line) != 1 || strings.Count(out.String(), "so it is") != 2 {
+			t.Errorf("%q is not there once:\n%s", line, out.String())
+		}
+	}
 }
 
 // Nothing but a verification of this process makes a certificate, and nothing but a certificate a flag.

@@ -48,7 +48,7 @@ Exit status: 0 equal, 1 different, 2 called wrongly.`,
 func (a *app) runDiff(nameA, nameB string, asJSON, everything bool) error {
 	kinds := [2]bool{isResult(nameA), isResult(nameB)}
 	if kinds[0] != kinds[1] {
-		return usagef("one of %s and %s is a result and the other is none", nameA, nameB)
+		return usagef("%s is %s and %s is %s: two of a kind can be compared", nameA, kindOf(kinds[0]), nameB, kindOf(kinds[1]))
 	}
 	if kinds[0] {
 		ra, errA := result.Read(nameA)
@@ -96,6 +96,13 @@ func (a *app) sayObject(v any) error {
 }
 
 func isResult(path string) bool { return filepath.Ext(path) == ".json" }
+
+func kindOf(isResult bool) string {
+	if isResult {
+		return "a result"
+	}
+	return "a recording"
+}
 
 // readRecording reads a recording, or that of a folder with the weights that lie beside it.
 func readRecording(path string) (*recording.Recording, *safetensors.File, error) {

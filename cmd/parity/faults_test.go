@@ -81,6 +81,13 @@ func TestDiffResults(t *testing.T) {
 	}
 }
 
+func TestDiffOfTwoKinds(t *testing.T) {
+	got := parity(t, &fakes{}, "diff", "a.json", "b.pb")
+	if got.status != 2 || !strings.Contains(got.stderr, "a.json is a result and b.pb is a recording") {
+		t.Errorf("status %d\n%s", got.status, got.stderr)
+	}
+}
+
 func TestDiffRecordings(t *testing.T) {
 	one, other := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "other")
 	for _, dir := range []string{one, other} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,16 +45,11 @@ They lie in $` + certificate.FolderVariable + `, or in samebits/keys of the user
 	untilFlag(trust)
 	trust.Flags().StringVar(&name, "name", "", "whose it is")
 	untrust := &cobra.Command{
-		Use:   "untrust NAME|KEYID",
-		Short: "Trust a key no more",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			ring, err := certificate.UserKeyring()
-			if err != nil {
-				return err
-			}
-			return asUsage(ring.Remove(args[0]))
-		},
+		Use:     "untrust NAME|KEYID",
+		Short:   "Trust a key no more",
+		Example: "  parity keys untrust alice",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(_ *cobra.Command, args []string) error { return untrustKey(args[0]) },
 	}
 	var asJSON bool
 	list := &cobra.Command{
@@ -133,6 +129,22 @@ func (a *app) trustKey(file, name, until string) error {
 	return asUsage(ring.Add(certificate.Trusted{Name: name, Public: public, NotAfter: end}))
 }
 
+func untrustKey(name string) error {
+	ring, err := certificate.UserKeyring()
+	if err != nil {
+		return err
+	}
+	err = ring.Remove(name)
+	if err == nil {
+		return nil
+	}
+	builtIn, _ := certificate.BuiltIn() // what is wrong with it says parity keys list
+	if slices.ContainsFunc(builtIn, func(k certificate.Trusted) bool { return k.Name == name || certificate.KeyID(k.Public) == name }) {
+		return usagef("%s is built into this program and stays trusted; --trust FILE of a command names the keys that count instead", name)
+	}
+	return asUsage(err)
+}
+
 // keyLine is a key as it is listed.
 type keyLine struct {
 	Name     string `json:"name"`
@@ -186,6 +198,7 @@ func (a *app) listKeys(asJSON bool) error {
 	if len(lines) == 0 {
 		fmt.Fprintf(a.err, "there is no key, neither built in nor in %s; parity keys new NAME makes one\n", ring.Folder)
 	}
+	table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, l := range lines {
 		if asJSON {
 			if err := a.line(l); err != nil {
@@ -209,7 +222,7 @@ func (a *app) listKeys(asJSON bool) error {
 		if l.Problems != "" {
 			trust = l.Problems
 		}
-		fmt.Fprintf(a.out, "%s  %s  %s\n", l.Name, l.KeyID, trust)
+		fmt.Fprintf(table, "%s\t%s\t%s\n", l.Name, l.KeyID, trust)
 	}
-	return nil
+	return table.Flush()
 }

@@ -18,7 +18,7 @@ func main() {
 		<-ctx.Done()
 		stop() // a second interrupt ends the program at once; the plugins see that and end, too
 	}()
-	a := &app{out: os.Stdout, err: os.Stderr, terminal: hasWidth(os.Stderr), backend: findPlugins}
+	a := &app{out: os.Stdout, err: os.Stderr, terminal: hasWidth(os.Stderr), shown: term.IsTerminal(int(os.Stdout.Fd())), backend: findPlugins}
 	os.Exit(a.run(ctx, os.Args[1:]))
 }
 

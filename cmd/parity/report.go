@@ -40,13 +40,16 @@ be read or written.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.runReport(f, args) },
 	}
-	c.Flags().StringVarP(&f.output, "output", "o", "", "file for the page (default: stdout)")
+	c.Flags().StringVarP(&f.output, "output", "o", "", "file for the page (default: stdout, if that is no terminal)")
 	c.Flags().StringVar(&f.certificates, "certificates", "", "folder of certificates (default: $"+certificatesVariable+", goldens/certificates)")
 	c.Flags().StringSliceVar(&f.trust, "trust", nil, "files of trusted keys (default: those of parity keys)")
 	return c
 }
 
 func (a *app) runReport(f reportFlags, names []string) error {
+	if f.output == "" && a.shown {
+		return usagef("name a file by -o FILE: a page is for a browser, not for a terminal")
+	}
 	var results []result.Result
 	var wrong []error
 	for _, name := range names {

@@ -48,6 +48,10 @@ func TestReportOfWhatIsTorn(t *testing.T) {
 			t.Errorf("%v: status %d: %s", args, got.status, got.stderr)
 		}
 	}
+	var out, said strings.Builder
+	if status := (&app{out: &out, err: &said, shown: true}).run(t.Context(), []string{"report", dir}); status != 2 || !strings.Contains(said.String(), "-o FILE") {
+		t.Errorf("status %d: %s", status, said.String())
+	}
 	missing := filepath.Join(dir, "missing.json")
 	if got := parity(t, &fakes{}, "report", missing); got.status != 3 || got.stdout != "" || !strings.Contains(got.stderr, "no such file") {
 		t.Errorf("status %d: %s", got.status, got.stderr)

@@ -112,7 +112,7 @@ func (a *app) sayFlags(flags []grant.Flag) {
 	precisions := []string{"fp32", "bf16", "fp16"}
 	lines := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(lines, "TASK\tFAMILY\tSIZE\tIMGSZ\tBATCH\tMODE\t%s\n", strings.ToUpper(strings.Join(precisions, "\t")))
-	supported, whys := 0, []string{}
+	supported, whys, cells := 0, []string{}, map[string][]certificate.Cell{} // what is wrong, in order, and with which
 	for i := 0; i < len(flags); {
 		row := flags[i].Cell
 		row.Precision = ""
@@ -128,7 +128,11 @@ func (a *app) sayFlags(flags []grant.Flag) {
 				values[flag.Precision] = "true"
 				supported++
 			} else if flag.Reason != certificate.None {
-				whys = append(whys, fmt.Sprintf("%s: %s", flag.Cell, strings.Join(flag.Why, "; ")))
+				why := strings.Join(flag.Why, "; ")
+				if cells[why] == nil {
+					whys = append(whys, why)
+				}
+				cells[why] = append(cells[why], flag.Cell)
 			}
 		}
 		fmt.Fprintf(lines, "%s\t%s\t%s\t%d\t%d\t%s", row.Task, row.Family, row.Size, row.ImgSize, row.Batch, row.Mode)
@@ -143,7 +147,11 @@ func (a *app) sayFlags(flags []grant.Flag) {
 	}
 	_ = lines.Flush() // what cannot be printed cannot be said either
 	for _, why := range whys {
-		fmt.Fprintln(a.out, why)
+		of := cells[why][0].String()
+		if n := len(cells[why]); n > 1 {
+			of = fmt.Sprintf("%d cells", n)
+		}
+		fmt.Fprintf(a.out, "%s: %s\n", of, why)
 	}
 	fmt.Fprintf(a.out, "SUPPORTS_CUDA_GRAPH is true for %d of %d cells\n", supported, len(flags))
 }
