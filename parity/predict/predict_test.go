@@ -272,6 +272,11 @@ func TestFind(t *testing.T) {
 		{[]string{in("none"), in("missing.png"), os.DevNull}, nil, []string{"EMPTY_FOLDER", "NO_SUCH_FILE", "NO_FILE"}},
 	} {
 		pictures, problems := Find(c.sources)
+		for _, p := range problems {
+			if p.Reason == "NO_FILE" && p.Summary != "it is no file but a device" {
+				t.Errorf("%v", p)
+			}
+		}
 		var names, reasons []string
 		for _, p := range pictures {
 			names = append(names, p.Name)

@@ -93,6 +93,21 @@ func below(folder string) ([]string, *diag.Problem) {
 	return paths, nil
 }
 
+// kind says in words what lies at a path and is no file.
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return m.Type().String()
+}
+
 // check says what is wrong with a file before anybody opens it.
 func check(path string) *diag.Problem {
 	info, err := os.Stat(path)
@@ -100,7 +115,7 @@ func check(path string) *diag.Problem {
 	case err != nil:
 		return &diag.Problem{Reason: "NO_SUCH_FILE", Summary: "there is no such file"}
 	case !info.Mode().IsRegular():
-		return &diag.Problem{Reason: "NO_FILE", Summary: fmt.Sprintf("it is no file but %v", info.Mode().Type())}
+		return &diag.Problem{Reason: "NO_FILE", Summary: "it is no file but " + kind(info.Mode())}
 	case info.Size() == 0:
 		return &diag.Problem{Reason: "EMPTY_FILE", Summary: "it has no bytes"}
 	case !utf8.ValidString(path):
