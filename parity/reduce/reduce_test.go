@@ -249,6 +249,10 @@ func TestScript(t *testing.T) {
 	if err != nil || strings.Count(string(out), "\n") != len(part.both.reference) || !strings.Contains(string(out), "  reference\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	out, err = exec.Command(python, filepath.Join(dir, "run.py"), "cuda:99").CombinedOutput()
+	if err == nil || strings.Count(string(out), "\n") != 1 || !strings.HasPrefix(string(out), "run.py: device cuda:99: ") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // A checkpoint has tensors in row-major order, a storage may hold them otherwise.

@@ -156,6 +156,10 @@ def digest(tensor):
 
 
 def main():
+    try:
+        torch.empty(1, device=DEVICE)
+    except (RuntimeError, AssertionError) as why:
+        sys.exit(f"run.py: device {DEVICE}: {str(why).splitlines()[0]} (run.py cpu runs on the CPU)")
     apply_settings()
     memory = Memory()
     with torch.no_grad():
