@@ -32,7 +32,7 @@ func (f Figures) String() string {
 	if f.Equal() {
 		return fmt.Sprintf("all %d elements have the same bits", f.Elements)
 	}
-	s := fmt.Sprintf("%d of %d elements differ, first at %d, by at most %d ULP (mean %.3g), at most %.3g",
+	s := fmt.Sprintf("%d of %d elements differ, first at %d, by at most %d ULP (mean %.3g), in value by at most %.3g",
 		f.Different, f.Elements, f.FirstIndex, f.MaxULP, f.MeanULP, f.MaxAbs)
 	if f.NaN > 0 {
 		s += fmt.Sprintf("; %d of them are NaN on a side", f.NaN)
