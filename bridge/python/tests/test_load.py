@@ -18,6 +18,8 @@ def test_missing_files(data: Path, tmp_path: Path) -> None:
         samebits.load(data / "tiny" / "recording.pb", tmp_path / "weights")
     with pytest.raises(FileNotFoundError):
         samebits.load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        samebits.load(tmp_path / "nowhere")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
