@@ -134,15 +134,15 @@ func readRecording(path string) (*recording.Recording, *safetensors.File, error)
 func (a *app) explain() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "explain RESULT.json...",
+		Use:   "explain DIR|RESULT.json...",
 		Short: "Say what the failing gates of a result saw, and what usually causes it",
-		Long: `explain reads results that verify --output kept (or --json printed), and says for each gate that failed, and for each
-problem that ended a run, in plain words: what the gate saw, what this result has of it, what usually causes it, where to
-look, and the command that shows it again. It starts no plugin.
+		Long: `explain reads results that verify --output kept (or --json printed), or folders of them, and says for each gate that
+failed, and for each problem that ended a run, in plain words: what the gate saw, what this result has of it, what usually
+causes it, where to look, and the command that shows it again. It starts no plugin.
 
 Exit status: 0 whatever the results say, 2 if one cannot be read.`,
 		Example: `  parity explain results/detect-yolo9-t-640-b1-predict-bf16-cuda.json
-  parity explain results/*.json --json`,
+  parity explain results --json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.runExplain(args, asJSON) },
 	}
@@ -150,7 +150,24 @@ Exit status: 0 whatever the results say, 2 if one cannot be read.`,
 	return c
 }
 
-func (a *app) runExplain(paths []string, asJSON bool) error {
+func (a *app) runExplain(names []string, asJSON bool) error {
+	var paths []string
+	for _, name := range names {
+		if !isFolder(name) {
+			paths = append(paths, name)
+			continue
+		}
+		kept, err := result.ReadFolder(name)
+		if err != nil {
+			return usageError{err}
+		}
+		if len(kept) == 0 {
+			return usagef("there is no result in %s", name)
+		}
+		for _, k := range kept {
+			paths = append(paths, filepath.Join(name, k.File))
+		}
+	}
 	for i, path := range paths {
 		r, err := result.Read(path)
 		if err != nil {

@@ -42,7 +42,8 @@ func TestExplain(t *testing.T) {
 	if got.status != 0 || got.fakes.Processes != 0 {
 		t.Errorf("status %d, %s", got.status, got.stderr)
 	}
-	golden(t, "explain-native", got.stdout)
+	text := got.stdout
+	golden(t, "explain-native", text)
 	got = parity(t, &fakes{}, "explain", path, "--json")
 	var object struct {
 		Verdict      string
@@ -51,6 +52,12 @@ func TestExplain(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &object); err != nil || object.Verdict != "differs" || len(object.Explanations) != 2 ||
 		!strings.HasPrefix(object.Explanations[0].Reproduce, "parity trace fake") {
 		t.Errorf("%v: %s", err, got.stdout)
+	}
+	if of := parity(t, &fakes{}, "explain", filepath.Dir(path)); of.status != 0 || of.stdout != text {
+		t.Errorf("of the folder: status %d\n%s%s", of.status, of.stdout, of.stderr)
+	}
+	if got := parity(t, &fakes{}, "explain", t.TempDir()); got.status != 2 || !strings.Contains(got.stderr, "there is no result in") {
+		t.Errorf("status %d: %s", got.status, got.stderr)
 	}
 	if got := parity(t, &fakes{}, "explain", "nothing.json"); got.status != 2 {
 		t.Errorf("status %d", got.status)

@@ -102,26 +102,39 @@ func explained(e Explanation) Explanation {
 // width of the text.
 const width = 110
 
-// Write writes explanations as text.
+// Write writes explanations as text. Problems of one reason stand together, and what is usual of a reason is said once.
 func Write(w io.Writer, r result.Result, all []Explanation) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s-%s %s %s %d batch %d %s on %s: %s\n", r.Family, r.Size, r.Task, r.Mode, r.ImgSize, r.Batch, r.Precision, r.Device, r.Verdict)
 	if len(all) == 0 {
 		fmt.Fprintf(&b, "No gate failed. %s\n", r.Summary)
 	}
+	said, problems := map[string]bool{}, byReason(all)
 	for _, e := range all {
-		name := string(e.Gate)
+		name, here := string(e.Gate), []string{e.Here}
 		if name == "" {
-			name = "problem"
+			if name, here = "problem", problems[e.Reason]; here == nil {
+				continue
+			}
+			delete(problems, e.Reason)
+			if len(here) > 1 {
+				name = fmt.Sprintf("%d problems", len(here))
+			}
 		}
 		if e.Arm != "" {
 			name += " of " + e.Arm
 		}
 		fmt.Fprintf(&b, "\n%s: %s\n", name, e.Reason)
 		paragraph(&b, "  ", "  ", e.Saw)
-		if e.Here != "" {
-			paragraph(&b, "  here: ", "        ", e.Here)
+		for _, text := range here {
+			if text != "" {
+				paragraph(&b, "  here: ", "        ", text)
+			}
 		}
+		if said[e.Reason] && len(e.Usually) > 0 {
+			e.Usually, e.Look = nil, "as above"
+		}
+		said[e.Reason] = true
 		for i, cause := range e.Usually {
 			if i == 0 {
 				b.WriteString("  usually:\n")
@@ -140,6 +153,17 @@ func Write(w io.Writer, r result.Result, all []Explanation) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// byReason gives what a result has of the problems that no gate found.
+func byReason(all []Explanation) map[string][]string {
+	here := map[string][]string{}
+	for _, e := range all {
+		if e.Gate == "" {
+			here[e.Reason] = append(here[e.Reason], e.Here)
+		}
+	}
+	return here
 }
 
 // paragraph breaks a text into lines.

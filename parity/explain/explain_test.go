@@ -123,3 +123,20 @@ func TestResult(t *testing.T) {
 		t.Errorf("%v: %s", err, b.String())
 	}
 }
+
+func TestProblemsOfOneReasonStandTogether(t *testing.T) {
+	r := result.Result{Problems: []result.Problem{{Reason: "DYNAMIC_OPERATION", Summary: "one"}, {Reason: "H2D_IN_REGION", Summary: "two"},
+		{Reason: "DYNAMIC_OPERATION", Summary: "three"}}}
+	var b strings.Builder
+	if err := Write(&b, r, Result(r)); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"\n2 problems: DYNAMIC_OPERATION\n", "\n  here: one\n  here: three\n", "\nproblem: H2D_IN_REGION\n", "\n  here: two\n"} {
+		if strings.Count(b.String(), line) != 1 {
+			t.Errorf("%q is not there once:\n%s", line, b.String())
+		}
+	}
+	if n := strings.Count(b.String(), "  usually:\n"); n != 2 {
+		t.Errorf("what is usual is said %d times", n)
+	}
+}

@@ -33,7 +33,7 @@ def sources(recording: Source, weights: Source | None) -> tuple[Source, Source]:
     if isinstance(recording, (str, os.PathLike)) and Path(recording).is_dir():
         folder = Path(recording)
         return folder / RECORDING_FILE, folder / WEIGHTS_FILE if weights is None else weights
-    if isinstance(recording, (str, os.PathLike)) and not Path(recording).exists():
+    if weights is None and isinstance(recording, (str, os.PathLike)) and not Path(recording).exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(recording))
     if weights is None:
         raise TypeError("weights are needed beside a recording that is no folder")
