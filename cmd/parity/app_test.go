@@ -175,6 +175,7 @@ func faulty(f suitetest.Faults) *fakes { return &fakes{Starter: suitetest.Starte
 
 func TestExitStatus(t *testing.T) {
 	gone := &host.Error{Reason: host.ReasonMissing, Plugin: "predictor", Summary: "there is none"}
+	mute := &host.Error{Reason: host.ReasonExited, Plugin: "predictor", Summary: "exit status 2"}
 	for _, c := range []struct {
 		name   string
 		fakes  *fakes
@@ -188,6 +189,7 @@ func TestExitStatus(t *testing.T) {
 		{"refused", faulty(suitetest.Faults{Refuses: refusal}), "verify fake --device host", 2, ""},
 		{"crashed", faulty(suitetest.Faults{Crash: gone}), "verify fake --device host", 3, ""},
 		{"no predictor", &fakes{missing: gone}, "verify fake", 3, "PLUGIN_MISSING"},
+		{"mute predictor", &fakes{missing: mute}, "verify fake", 3, "--device host or cuda:N does not ask: "},
 		{"no families", &fakes{missing: gone}, "list", 3, "PLUGIN_MISSING"},
 		{"no family named", &fakes{}, "verify", 2, "requires at least 1 arg"},
 		{"unknown command", &fakes{}, "verfy fake", 2, `unknown command "verfy"`},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,6 +189,10 @@ func (f *cellFlags) chooseDevice(ctx context.Context, b backend) (why string, er
 		return "", usagef("--device %q; there are auto, host and cuda:N", f.device)
 	}
 	devices, err := b.Devices(ctx)
+	var ended *host.Error
+	if errors.As(err, &ended) && ended.Reason == host.ReasonExited {
+		return "", fmt.Errorf("--device auto asks the native plugin, and this one did not answer; --device host or cuda:N does not ask: %w", err)
+	}
 	if err != nil {
 		return "", err
 	}
