@@ -36,7 +36,7 @@ func JudgeSameRecording(operations int, others []Recorded) Finding {
 		if r.ByInput {
 			f.Reason = RecordingChangesWithInput
 		}
-		f.Detail = r.What + ": " + r.Changes[0].String()
+		f.Detail = "the first recording and that of " + r.What + ": " + r.Changes[0].String()
 	}
 	f.Figures = figures
 	return f

@@ -84,6 +84,10 @@ func TestSameRecording(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, f)
 		}
 	}
+	f := JudgeSameRecording(2, []Recorded{{What: "probe noise, step 2", Changes: change}})
+	if want := "the first recording and that of probe noise, step 2: operations[1]: 1 and 2"; f.Detail != want {
+		t.Errorf("%q instead of %q", f.Detail, want)
+	}
 }
 
 func TestEngaged(t *testing.T) {
