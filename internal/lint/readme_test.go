@@ -38,7 +38,9 @@ func (r measured) ms(arm string) float64 { return r.Timings[arm].Median }
 func (r measured) ratio() float64 { return r.ms("native-graph") / r.ms("reference-graph") }
 
 // memory compares their peaks of device memory.
-func (r measured) memory() float64 { return r.Memory["native-graph"].Peak / r.Memory["reference-graph"].Peak }
+func (r measured) memory() float64 {
+	return r.Memory["native-graph"].Peak / r.Memory["reference-graph"].Peak
+}
 
 // cell writes a number, or that there is none.
 func cell(number float64) string {
