@@ -151,7 +151,7 @@ func TestHeavyCells(t *testing.T) {
 	if got.status != 0 || got.fakes.Alive != 0 {
 		t.Fatalf("status %d, %d processes alive\n%s", got.status, got.fakes.Alive, got.stderr)
 	}
-	if most := got.fakes.Device.MostFilled; most < 200*gib || most > 260*gib { // of one cell: five times eager's, or six beside the recorder
+	if most := got.fakes.Device.MostFilled; most < 120*gib || most > 260*gib { // of one cell: five times eager's, if all of its processes meet, or six beside the recorder
 		t.Errorf("%d GiB at once", most/gib)
 	}
 }
