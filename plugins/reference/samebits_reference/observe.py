@@ -16,9 +16,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from samebits_reference.reach import gives_numbers
 
 _SKIPPED = frozenset({"torch", "contextlib"})
-_WATCHERS = frozenset(
+WATCHERS = frozenset(
     f"samebits_reference.{name}"
-    for name in ("beside", "graphs", "observe", "reach", "recorder", "train_recorder", "watchers")
+    for name in ("beside", "graphs", "observe", "reach", "recorder", "running", "train_recorder", "unseen", "watchers")
 )
 
 
@@ -98,11 +98,16 @@ def source_line() -> str:
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
         package = module.partition(".")[0]
-        if package not in _SKIPPED and module not in _WATCHERS:
-            path = Path(frame.f_code.co_filename)
-            parts = path.parts
-            # From the last folder of the package's name on; a lone script is its own package.
-            start = len(parts) - 1 - parts[::-1].index(package) if package in parts else len(parts) - 1
-            return f"{Path(*parts[start:]).as_posix()}:{frame.f_lineno}"
+        if package not in _SKIPPED and module not in WATCHERS:
+            return line_of(frame)
         frame = frame.f_back
     return ""
+
+
+def line_of(frame: FrameType) -> str:
+    """Give file:line of a frame; the file is relative to its package."""
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    parts = Path(frame.f_code.co_filename).parts
+    # From the last folder of the package's name on; a lone script is its own package.
+    start = len(parts) - 1 - parts[::-1].index(package) if package in parts else len(parts) - 1
+    return f"{Path(*parts[start:]).as_posix()}:{frame.f_lineno}"

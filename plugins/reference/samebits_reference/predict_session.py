@@ -22,6 +22,7 @@ from samebits_reference.observe import Observer
 from samebits_reference.predicting import Predictions
 from samebits_reference.profile import Profile
 from samebits_reference.reachable import Picture
+from samebits_reference.running import Running
 from samebits_reference.session import FamilySession, first_run
 from samebits_reference.watchers import Reader
 from samebits_wire import arm_pb2 as wire
@@ -74,7 +75,7 @@ class PredictSession(FamilySession):
         self._predictions: Predictions | None = None
         self.graphs = False  # steps are replays
         self.fault: Callable[[], None] | None = None  # interrupts the next capture
-        self._traces, self._kept = Traces(), Kept()
+        self._traces, self._kept, self._running = Traces(), Kept(), Running()
         self.left_behind: list[torch.Tensor] = []  # memory that weights lay in before they moved
         self._input_banks: list[InputBank] = []
         self._output_banks: list[tuple[list[Spec], list[torch.Tensor]]] = []
@@ -100,10 +101,12 @@ class PredictSession(FamilySession):
         """Record one eager step of what was built."""
         self._give(self._place(memory, bank, "inputs"))
         images, before = self._at.statics[0], self._picture()
-        taken = recorder.record(self.built, images, named)
+        with self._running.watch():
+            taken = recorder.record(self.built, images, named, observed=not self._traces.began)
+        self._running.check()
         if not self._traces.began:
             recorder.check_memory(self.built, images, taken)
-        self._traces.check(before, self._picture(), taken.data, taken.weights)
+        self._traces.check(before, self._picture(before), taken.data, taken.weights)
         return self._kept.made(self.built, images, named, taken)
 
     def load(self, weights_file: bytes, checkpoint: bytes) -> None:
@@ -232,7 +235,7 @@ class PredictSession(FamilySession):
             made = self.step(situation.statics)
             if fault is not None:
                 fault()
-            pictures.append(self._picture())
+            pictures.append(self._picture(pictures[0]))
             return made
 
         with torch.cuda.device(self.device) if self.device.type == "cuda" else contextlib.nullcontext():
@@ -297,8 +300,10 @@ class PredictSession(FamilySession):
 
     # What a step runs on.
 
-    def _picture(self) -> Picture:
-        return Picture(module=self.built.module, family=self.built.family)
+    def _picture(self, before: Picture | None = None) -> Picture:
+        """Look at what Python holds. What was not looked at before, if there was a before, is left out."""
+        variables = self._running.variables(None if before is None else before.roots)
+        return Picture(module=self.built.module, family=self.built.family, **variables)
 
     def _forget(self, kept: list[Situation]) -> None:
         """Drop all situations but some and the first, which is what was built."""
@@ -317,7 +322,7 @@ class PredictSession(FamilySession):
 
         def twice() -> Any:
             self.step(situation.statics)
-            with watcher:
+            with self._running.watch(), watcher:
                 return self.step(situation.statics)
 
         given = first_run(self.built, twice)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import collections
+import functools
+import itertools
 import random
 import types
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -77,6 +80,20 @@ def test_memory_that_is_written_before_it_is_read() -> None:
     assert beside.undefined_memory(lambda: torch.empty(4) * 0 + torch.rand(4)) == []  # noise is for others to judge
 
 
+class Slotted:
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = 1
+
+
+def numbers() -> Iterator[int]:
+    number = 0
+    while True:
+        yield number
+        number += 1
+
+
 class Held:
     """Something of everything."""
 
@@ -89,6 +106,13 @@ class Held:
         self.arrays = [np.array([{}, None]), np.array(1.5), np.float32(2), np.zeros((4, 4))[:, 1]]
         self.generator = torch.Generator()
         self.itself = self
+        self.numbers, self.bytes, self.random = {1, 2}, bytearray(2), random.Random(1)
+        self.many = dict.fromkeys(range(2000), 0)
+        self.counter, self.items = itertools.count(), iter([1, 2, 3])
+        self.draws = np.random.default_rng(1)
+        self.slotted = Slotted()
+        self.partial = functools.partial(print, [1])
+        self.numbered = numbers()
 
 
 def put(held: Held) -> None:
@@ -107,6 +131,17 @@ CHANGES = {
     "held.array": lambda held: held.array.__setitem__(0, 1.0),
     "held.generator": lambda held: torch.rand(1, generator=held.generator),
     "held.new": lambda held: setattr(held, "new", torch.zeros(1)),
+    "held.lists[1][0]": lambda held: held.lists[1].__setitem__(0, 2),
+    "held.numbers.values": lambda held: (held.numbers.discard(1), held.numbers.add(3)),
+    "held.bytes": lambda held: held.bytes.__setitem__(0, 1),
+    "held.random": lambda held: held.random.random(),
+    "held.many.values": lambda held: held.many.__setitem__(7, 1),
+    "held.counter": lambda held: next(held.counter),
+    "held.items": lambda held: next(held.items),
+    "held.draws": lambda held: held.draws.random(),
+    "held.slotted.number": lambda held: setattr(held.slotted, "number", 2),
+    "held.partial.args[0][0]": lambda held: held.partial.args[0].__setitem__(0, 2),
+    "held.numbered.at": lambda held: next(held.numbered),
     "held.module.0._forward_hooks.keys": lambda held: held.module[0].register_forward_hook(lambda *_: None),
 }
 
