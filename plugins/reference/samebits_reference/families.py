@@ -185,14 +185,27 @@ def _from_file(
 
 def flatten(output: Any, name: str = "") -> Iterator[tuple[str, torch.Tensor]]:
     """Give the tensors of nested outputs with their names; what is no tensor is dropped."""
-    if isinstance(output, torch.Tensor):
-        yield name or "output", output
-    elif isinstance(output, Mapping):
+    for at, leaf in _leaves(output, name):
+        if isinstance(leaf, torch.Tensor):
+            yield at or "output", leaf
+
+
+def leftovers(output: Any) -> Iterator[tuple[str, Any]]:
+    """Give what `flatten` drops, with its names."""
+    for at, leaf in _leaves(output, ""):
+        if not isinstance(leaf, torch.Tensor):
+            yield at or "output", leaf
+
+
+def _leaves(output: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(output, Mapping):
         for key in sorted(output, key=str):
-            yield from flatten(output[key], f"{name}.{key}".lstrip("."))
+            yield from _leaves(output[key], f"{name}.{key}".lstrip("."))
     elif isinstance(output, list | tuple):
         for index, item in enumerate(output):
-            yield from flatten(item, f"{name}.{index}".lstrip("."))
+            yield from _leaves(item, f"{name}.{index}".lstrip("."))
+    else:
+        yield name, output
 
 
 def named_device(name: str) -> torch.device:

@@ -55,7 +55,7 @@ def gives_numbers(func: torch._ops.OpOverload) -> bool:
 
 
 # Methods that read data without an operation. Those that are not here come down to one, or to these.
-_READERS = ("numpy", "tolist")
+_READERS = ("numpy", "tolist", "__dlpack__", "__reduce_ex__")
 
 
 @contextlib.contextmanager
@@ -72,10 +72,14 @@ def watch_reads(look: Callable[[str, torch.Tensor], None]) -> Iterator[None]:
 
         return read
 
-    for name in _READERS:  # inherited methods: hidden for a while
+    own = {name: vars(torch.Tensor)[name] for name in _READERS if name in vars(torch.Tensor)}
+    for name in _READERS:  # inherited methods are hidden for a while
         setattr(torch.Tensor, name, watched(name))
     try:
         yield
     finally:
         for name in _READERS:
-            delattr(torch.Tensor, name)
+            if name in own:
+                setattr(torch.Tensor, name, own[name])
+            else:
+                delattr(torch.Tensor, name)

@@ -12,9 +12,11 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from samebits_reference import encode, weights
 from samebits_reference.beside import Generators, capture_is, undefined_memory
-from samebits_reference.families import Built, flatten
+from samebits_reference.families import Built, flatten, leftovers
 from samebits_reference.observe import ModulePath, Observer, operation_name, source_line
 from samebits_reference.reach import NOWHERE, Origin, Reach, watch_reads
+from samebits_reference.reachable import Picture
+from samebits_reference.unseen import Unseen
 from samebits_reference.watchers import UNINITIALISED, tensors
 from samebits_reference.weights import whole_storage
 from samebits_wire import recording_pb2 as pb
@@ -47,24 +49,30 @@ class Named:
     environment: Mapping[str, str]
 
 
-def record(built: Built, images: torch.Tensor, named: Named) -> Taken:
+def record(built: Built, images: torch.Tensor, named: Named, *, observed: bool = False) -> Taken:
     """Record one step of a family that has run before (families cache constants on first use).
 
-    Everything that cannot be recorded is refused at once, with the operation and its module.
+    Everything that cannot be recorded is refused at once, with the operation and its module. Observed, so is what runs
+    and no recorder sees; this takes as long as the step once more.
     """
+    unseen = Unseen() if observed else None
     with capture_is(False) as asked:
-        taken = _record(built, images, named)
+        taken = _record(built, images, named, unseen)
     if asked:
         _compare_captured(built, images, named, taken, asked[0])
     return taken
 
 
-def _record(built: Built, images: torch.Tensor, named: Named) -> Taken:
+def _record(built: Built, images: torch.Tensor, named: Named, unseen: Unseen | None = None) -> Taken:
     recorder = Recorder(built)
     recorder.name_storage(images, pb.ROLE_INPUT, "images")
-    with Generators(built.device) as generators, recorder.modules.watch(), recorder:
+    observed = unseen.watch() if unseen is not None else contextlib.nullcontext()
+    with Generators(built.device) as generators, recorder.modules.watch(), recorder, observed:
         output = built.step(images)
     recorder.note_generators(generators.problems)
+    recorder.note_rest(output)
+    if unseen is not None:
+        recorder.note_unseen(unseen)
     return recorder.finish([("images", images)], list(flatten(output)), "predict", named)
 
 
@@ -305,6 +313,20 @@ class Recorder(Observer):
         """Take what was seen of generators, unless an operation that draws is named already."""
         if not any(problem.reason == "RANDOM_OPERATION" for problem in self._problems):
             self._problems += problems
+
+    def note_rest(self, output: Any) -> None:
+        """Refuse tensors in outputs that nobody would compare: in objects that are no lists, tuples or mappings."""
+        for name, rest in leftovers(output):
+            tensors_in_it = Picture(output=rest).tensors
+            if tensors_in_it:
+                what = f"it is a {type(rest).__name__} that holds tensors: these would not be compared"
+                self._problems.append(Problem("UNRECORDABLE", what, f"outputs/{name}"))
+
+    def note_unseen(self, unseen: Unseen) -> None:
+        """Refuse operations that ran and were not recorded."""
+        for name, elsewhere in unseen.operations.items():
+            where = "in another thread" if elsewhere else "where no recorder sees it"
+            self._problems.append(Problem("UNSEEN_WORK", f"{name} runs {where}: it is not in the recording", "step"))
 
     def _check_frozen(self) -> None:
         """See that nobody wrote what no step may write, by what is no operation or does not say that it writes."""
