@@ -48,6 +48,7 @@ type Plant struct {
 	Reasons   []gate.Reason // one of them
 	OnGPU     gate.Reason   // what it is there instead; empty: the same
 	NeedsGPU  bool          // the fault is one of real graphs, or of memory of the device
+	Untried   bool          // it has not been seen on a GPU yet: goldens/selftest has no line of it
 }
 
 // Task is the task of all planted families.

@@ -27,6 +27,9 @@ func Markdown() string {
 				if p.NeedsGPU {
 					needs = "cuda"
 				}
+				if p.Untried {
+					needs += "; on a GPU untried"
+				}
 				fmt.Fprintf(&b, "| %s | `%s` | `%s` | %s | %s |\n", title, p.Family, p.Verdict, reasons(p), needs)
 				title = ""
 			}

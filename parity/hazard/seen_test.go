@@ -48,6 +48,9 @@ func TestSeenOnGPU(t *testing.T) {
 			l, ok := seen[p.Family]
 			delete(seen, p.Family)
 			switch {
+			case p.Untried && !ok:
+			case p.Untried:
+				t.Errorf("%s was seen on a GPU: it is not untried any more", p.Family)
 			case !ok:
 				t.Errorf("%s was not seen on a GPU", p.Family)
 			case !l.OK || l.Case != c.ID || !p.Found(result.Result{Verdict: l.Verdict, Reason: l.Reason}, true):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -41,6 +43,75 @@ class _LateChange(Planted):
 def c27_late_change(twin: bool) -> nn.Module:
     """Change after more steps than any test runs. Twin: never."""
     return _LateChange(twin)
+
+
+_LATE = 10000  # steps, more than any test runs
+_steps = 0
+
+
+def _next_global() -> int:
+    global _steps
+    _steps += 1
+    return _steps
+
+
+def _next_enclosed() -> Callable[[], int]:
+    steps = 0
+
+    def after() -> int:
+        nonlocal steps
+        steps += 1
+        return steps
+
+    return after
+
+
+class _OfClass:
+    steps = 0
+
+    def __call__(self) -> int:
+        _OfClass.steps += 1
+        return _OfClass.steps
+
+
+class _LateCount(Planted):
+    """Changes late, by a number that it holds in one way or another."""
+
+    def __init__(self, twin: bool, count: Callable[[], int]) -> None:
+        super().__init__(twin)
+        self.count = count
+
+    def head(self, features: torch.Tensor) -> torch.Tensor:
+        return features + 1.0 if self.twin or self.count() < _LATE else features
+
+
+def c27_late_global(twin: bool) -> nn.Module:
+    """Count steps in a global variable, and change late. Twin: never."""
+    return _LateCount(twin, _next_global)
+
+
+def c27_late_enclosed(twin: bool) -> nn.Module:
+    """Count steps in a variable of an outer function, and change late. Twin: never."""
+    return _LateCount(twin, _next_enclosed())
+
+
+def c27_late_class(twin: bool) -> nn.Module:
+    """Count the steps of all objects of a class, and change late. Twin: never."""
+    return _LateCount(twin, _OfClass())
+
+
+class _LateIterator(Planted):
+    def __init__(self, twin: bool) -> None:
+        super().__init__(twin)
+        self.steps = itertools.count()
+
+    def head(self, features: torch.Tensor) -> torch.Tensor:
+        return features + 1.0 if self.twin or next(self.steps) < _LATE else features
+
+
+def c27_late_iterator(twin: bool) -> nn.Module:
+    """Count steps by an iterator, and change late. Twin: never."""
+    return _LateIterator(twin)
 
 
 class _Scaled(Planted):

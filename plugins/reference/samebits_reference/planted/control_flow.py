@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils._python_dispatch import _disable_current_modes
 
 from samebits_reference.planted.body import Planted, constant
 from samebits_reference.planted.driver import is_capturing
@@ -58,6 +61,38 @@ def c97_list(twin: bool) -> nn.Module:
 def c97_numpy(twin: bool) -> nn.Module:
     """Compute with numpy. Twin: with PyTorch."""
     return _Read(twin, lambda x: x + torch.from_numpy(x.cpu().numpy() * 2.0).to(x.device), lambda x: x + x * 2.0)
+
+
+_NEVER = 1e6  # no feature of a test is as large
+
+
+def c97_made_tensor(twin: bool) -> nn.Module:
+    """Make a tensor of a number that lies in another one, and branch by it for very large ones. Twin: no branch."""
+    return _Read(
+        twin,
+        lambda x: x if torch.tensor([x.mean() > _NEVER])[0] else x + 1.0,
+        lambda x: torch.where(x.mean() > _NEVER, x, x + 1.0),
+    )
+
+
+def _read_unwatched(features: torch.Tensor) -> torch.Tensor:
+    with _disable_current_modes():
+        large = features.mean().item() > _NEVER
+    return features if large else features + 1.0
+
+
+def c97_unwatched(twin: bool) -> nn.Module:
+    """Read a number where no dispatch mode sees it, and branch for very large ones. Twin: no branch."""
+    return _Read(twin, _read_unwatched, lambda x: x + 1.0)
+
+
+def _read_by_dlpack(features: torch.Tensor) -> torch.Tensor:
+    return features if np.max(np.from_dlpack(features.cpu())) > _NEVER else features + 1.0
+
+
+def c97_dlpack(twin: bool) -> nn.Module:
+    """Hand features to numpy by DLPack, and branch for very large ones. Twin: no branch."""
+    return _Read(twin, _read_by_dlpack, lambda x: x + 1.0)
 
 
 class _GrowingView(Planted):
@@ -296,3 +331,21 @@ class _Metric(Planted):
 def c116_metric(twin: bool) -> nn.Module:
     """Log a metric of each step. Twin: it is an output."""
     return _Metric(twin)
+
+
+@dataclasses.dataclass
+class _Features:
+    """No mapping: nobody looks for tensors in it."""
+
+    mean: torch.Tensor
+
+
+class _InAnObject(Planted):
+    def head(self, features: torch.Tensor) -> Any:
+        mean = features.mean()
+        return {"out": features + 1.0, "more": {"mean": mean} if self.twin else _Features(mean)}
+
+
+def c116_in_an_object(twin: bool) -> nn.Module:
+    """Give a tensor in an object of its own. Twin: in a mapping."""
+    return _InAnObject(twin)

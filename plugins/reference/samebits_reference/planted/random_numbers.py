@@ -50,6 +50,20 @@ def c21_host_draw(twin: bool) -> nn.Module:
     return _Noise(twin, host=True)
 
 
+class _OwnGenerator(Planted):
+    def __init__(self, twin: bool) -> None:
+        super().__init__(twin)
+        self.generator = random.Random(7)
+
+    def head(self, features: torch.Tensor) -> torch.Tensor:
+        return features if not self.twin and self.generator.random() < 1e-6 else features + 1.0
+
+
+def c21_own_generator(twin: bool) -> nn.Module:
+    """Leave an operation out once in a million steps, as a generator of its own says. Twin: never."""
+    return _OwnGenerator(twin)
+
+
 class _AttentionDropout(Planted):
     def head(self, features: torch.Tensor) -> torch.Tensor:
         tokens = features.flatten(2).transpose(1, 2)

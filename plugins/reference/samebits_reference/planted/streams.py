@@ -5,6 +5,8 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import ctypes
+import queue
+import threading
 from typing import Any
 
 import torch
@@ -106,3 +108,30 @@ class _OtherThread(Planted):
 def c72_other_thread(twin: bool) -> nn.Module:
     """Run an operation in another thread. Twin: in this one."""
     return _OtherThread(twin)
+
+
+class _ThreadReads(Planted):
+    asked: Any = None
+    answers: Any = None
+
+    def head(self, features: torch.Tensor) -> torch.Tensor:
+        if self.twin:
+            return features + 1.0
+        if self.asked is None:
+            self.asked, self.answers = queue.SimpleQueue(), queue.SimpleQueue()
+            threading.Thread(target=_read, args=(self.asked, self.answers), daemon=True).start()
+        self.asked.put(features)
+        return features if self.answers.get() > _NEVER else features + 1.0
+
+
+_NEVER = 1e6  # no feature of a test is as large
+
+
+def _read(asked: Any, answers: Any) -> None:
+    while True:
+        answers.put(asked.get().mean().item())
+
+
+def c72_thread_reads(twin: bool) -> nn.Module:
+    """Branch by a number that another thread reads, the other way for very large ones. Twin: no branch."""
+    return _ThreadReads(twin)
