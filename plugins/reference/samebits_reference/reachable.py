@@ -6,6 +6,8 @@ A replay repeats what the device did, and runs no Python. So whatever a step cha
 from __future__ import annotations
 
 import array
+import contextvars
+import ctypes
 import functools
 import hashlib
 import random
@@ -18,10 +20,10 @@ from typing import Any
 import numpy as np
 import torch
 
-_PLAIN = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device, torch.memory_format)
+PLAIN = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device, torch.memory_format)
 _SEQUENCES = (list, tuple, deque)
 _SETS = (set, frozenset)
-_BYTES = (bytearray, memoryview, array.array)
+_BYTES = (bytearray, memoryview, array.array, ctypes._SimpleCData, ctypes.Array, ctypes.Structure)
 _GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
 _METHODS = (types.MethodType, functools.partial, staticmethod, classmethod, property)
 # Objects of these packages are not looked into: they hold no state of a family's own.
@@ -56,12 +58,17 @@ class Picture:
         return changed
 
     def _look(self, at: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
-        if isinstance(at, _PLAIN):
+        if isinstance(at, PLAIN):
             yield path, (type(at).__name__, repr(at))
             return
         if isinstance(at, torch.Tensor):
             self.tensors[path] = at
             yield path, _tensor(at)
+            if not vars(at) or id(at) in self._seen:
+                return
+            self._seen[id(at)] = at
+            for name, part in list(vars(at).items()):  # what a family hangs on a tensor
+                yield from self._look(part, f"{path}.{name}", depth + 1)
             return
         held = _content(at)
         if held is not None:
@@ -87,6 +94,10 @@ class Picture:
                 yield from ((f"{path}[{index}]", item) for index, item in enumerate(at))
             else:
                 yield f"{path}.values", self._same(at)
+        elif isinstance(at, np.ndarray):  # of objects
+            yield f"{path}.list", at.tolist()
+        elif isinstance(at, contextvars.ContextVar):
+            yield f"{path}.value", at.get(None)
         elif isinstance(at, _SETS):
             yield f"{path}.length", len(at)
             yield f"{path}.values", self._same(sorted(at, key=_order) if len(at) <= _MANY else at)
@@ -138,7 +149,7 @@ class Picture:
         """Say which things there are. They are kept, so that no other can get the identity of one."""
         kept = list(items)
         self._seen[id(kept)] = kept
-        known = [repr(item) if isinstance(item, _PLAIN) and len(kept) <= _MANY else id(item) for item in kept]
+        known = [repr(item) if isinstance(item, PLAIN) and len(kept) <= _MANY else id(item) for item in kept]
         return hashlib.blake2b(repr(known).encode()).hexdigest()
 
 
@@ -149,9 +160,8 @@ def package(module: Any) -> str:
 
 def _content(at: Any) -> Any:
     """Say what is in an object that shows it in a way of its own; None: it has none."""
-    if isinstance(at, np.ndarray | np.generic):
-        content = b"" if at.dtype.hasobject else hashlib.blake2b(at.tobytes()).digest()
-        return at.shape, str(at.dtype), content
+    if isinstance(at, np.ndarray | np.generic) and not at.dtype.hasobject:
+        return at.shape, str(at.dtype), hashlib.blake2b(at.tobytes()).digest()
     if isinstance(at, torch.Generator):
         return bytes(at.get_state().tolist()) if at.device.type == "cpu" else ""
     if isinstance(at, random.Random):
@@ -188,7 +198,7 @@ def _slots(kind: type) -> Iterator[str]:
 
 
 def _order(item: Any) -> tuple[str, str]:
-    return type(item).__qualname__, repr(item) if isinstance(item, _PLAIN) else str(id(item))
+    return type(item).__qualname__, repr(item) if isinstance(item, PLAIN) else str(id(item))
 
 
 def _tensor(tensor: torch.Tensor) -> Any:

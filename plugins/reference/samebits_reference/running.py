@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import sys
 import types
 import weakref
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
 from samebits_reference.observe import WATCHERS, line_of
-from samebits_reference.reachable import OPAQUE, package
+from samebits_reference.reachable import OPAQUE, PLAIN, package
 from samebits_wire.problems import Kind, Problem, ProblemError
 
 # Who tells the time of a line in a log, or warns once, tells nothing to the step.
 _TELLERS = frozenset({"logging", "warnings", "linecache", "traceback", "importlib", "_frozen_importlib"})
+_DEEPEST = 3  # torch.backends.cudnn
 _STANDARD = frozenset(sys.stdlib_module_names)
 
 # Functions in C, by their names: what has one of these and is of one of the modules or types below tells something.
@@ -62,27 +64,14 @@ class Running:
 
     def variables(self, known: Container[str] | None = None) -> dict[str, Any]:
         """Give the global variables that the code names, and functions with variables of outer ones: all, or those known."""
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"environment": dict(os.environ)}
         for code, names in self._codes.items():
-            module = str(names.get("__name__", ""))
-            for name in code.co_names:
-                if name not in names:
-                    continue
-                held = names[name]
-                if not isinstance(held, types.ModuleType):
-                    found[f"{module}.{name}"] = held
-                elif package(held.__name__) not in OPAQUE | _STANDARD:
-                    inside = vars(held)
-                    found |= {f"{held.__name__}.{own}": inside[own] for own in code.co_names if own in inside}
+            found |= _named(code, names, str(names.get("__name__", "")), depth=0)
         for code, functions in self._functions.items():
             found |= {
                 f"{code.co_name}#{number}": made for number, each in enumerate(functions) if (made := each()) is not None
             }
-        return {
-            name: held
-            for name, held in found.items()
-            if not isinstance(held, types.ModuleType | types.BuiltinFunctionType) and (known is None or name in known)
-        }
+        return found if known is None else {name: held for name, held in found.items() if name in known}
 
     def _saw(self, frame: FrameType, event: str, given: Any) -> None:
         if event == "call":
@@ -118,6 +107,23 @@ def _is_own(names: dict[str, Any]) -> bool:
     """Say whether code with these global variables is a family's: not PyTorch's, nor of those who watch."""
     name = str(names.get("__name__", ""))
     return name not in WATCHERS and package(name) not in OPAQUE and package(name) not in _STANDARD
+
+
+def _named(code: CodeType, names: Mapping[str, Any], module: str, depth: int) -> dict[str, Any]:
+    """Give what code may use of a module's variables, and of the modules among them, by its names alone."""
+    found: dict[str, Any] = {}
+    strange = package(module) in OPAQUE or package(module) in _STANDARD
+    for name in code.co_names:
+        held = names.get(name)
+        if isinstance(held, types.ModuleType):
+            if depth < _DEEPEST:
+                of_kind = {
+                    own: getattr(held, own) for own in code.co_names if own in vars(type(held))
+                }  # as PyTorch's settings
+                found |= _named(code, vars(held) | of_kind, held.__name__, depth + 1)
+        elif name in names and not isinstance(held, types.BuiltinFunctionType) and (not strange or isinstance(held, PLAIN)):
+            found[f"{module}.{name}"] = held
+    return found
 
 
 def _asked(function: Any) -> str:

@@ -1,7 +1,7 @@
 """Operations of a step that its recorder does not see: those of other threads, and those that are kept from it.
 
-A dispatch mode sees one thread, may be switched off there, and is while PyTorch makes a tensor of Python's numbers. The
-observer that PyTorch has for executions sits elsewhere, sees all threads, and knows in which call of the mode an operation ran.
+A dispatch mode sees one thread, may be switched off there, and is while PyTorch makes a tensor of Python numbers.
+PyTorch's observer of executions sits elsewhere, sees all threads, and knows in which call of the mode an operation ran.
 """
 
 from __future__ import annotations

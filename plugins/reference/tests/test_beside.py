@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import contextvars
+import ctypes
 import functools
 import itertools
 import random
@@ -113,6 +115,11 @@ class Held:
         self.slotted = Slotted()
         self.partial = functools.partial(print, [1])
         self.numbered = numbers()
+        self.objects = np.array([1, None], dtype=object)
+        self.number_in_c = ctypes.c_int(1)
+        self.tensor = torch.zeros(1)
+        self.tensor.hung = 1  # type: ignore[attr-defined]
+        self.variable: contextvars.ContextVar[int] = contextvars.ContextVar("number")
 
 
 def put(held: Held) -> None:
@@ -141,6 +148,10 @@ CHANGES = {
     "held.draws": lambda held: held.draws.random(),
     "held.slotted.number": lambda held: setattr(held.slotted, "number", 2),
     "held.partial.args[0][0]": lambda held: held.partial.args[0].__setitem__(0, 2),
+    "held.objects.list[0]": lambda held: held.objects.__setitem__(0, 2),
+    "held.number_in_c": lambda held: setattr(held.number_in_c, "value", 2),
+    "held.tensor.hung": lambda held: setattr(held.tensor, "hung", 2),
+    "held.variable.value": lambda held: held.variable.set(2),
     "held.numbered.at": lambda held: next(held.numbered),
     "held.module.0._forward_hooks.keys": lambda held: held.module[0].register_forward_hook(lambda *_: None),
 }

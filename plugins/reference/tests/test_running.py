@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from samebits_reference.reachable import Picture
 from samebits_reference.running import Running
@@ -32,6 +33,14 @@ def in_a_list() -> None:
 
 def of_a_function() -> None:
     of_a_function.calls = getattr(of_a_function, "calls", 0) + 1  # type: ignore[attr-defined]
+
+
+def in_a_setting() -> None:
+    torch.backends.cudnn.benchmark_limit = (torch.backends.cudnn.benchmark_limit or 0) + 1
+
+
+def in_the_environment() -> None:
+    os.environ["COUNT"] = os.environ.get("COUNT", "") + "1"
 
 
 class Counts:
@@ -57,11 +66,15 @@ WAYS = {
     f"{__name__}.of_a_function.calls": of_a_function,
     f"{__name__}.Counts.calls": Counts().step,
     "step#0.calls": enclosed(),
+    "torch.backends.cudnn.benchmark_limit": in_a_setting,
+    "environment['COUNT']": in_the_environment,
 }
 
 
 @pytest.mark.parametrize("path", WAYS)
-def test_variables_beside_the_familys_own(path: str) -> None:
+def test_variables_beside_the_familys_own(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark_limit", 10)
+    monkeypatch.setenv("COUNT", "1")
     step, running = WAYS[path], Running()
     step()
     with running.watch():
