@@ -301,9 +301,7 @@ class PredictSession(FamilySession):
     # What a step runs on.
 
     def _picture(self, before: Picture | None = None) -> Picture:
-        """Look at what Python holds. What was not looked at before, if there was a before, is left out."""
-        variables = self._running.variables(None if before is None else before.roots)
-        return Picture(module=self.built.module, family=self.built.family, **variables)
+        return self._running.picture(self.built, before)
 
     def _forget(self, kept: list[Situation]) -> None:
         """Drop all situations but some and the first, which is what was built."""

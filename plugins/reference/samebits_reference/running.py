@@ -16,8 +16,9 @@ from collections.abc import Container, Iterator, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
+from samebits_reference.families import Built
 from samebits_reference.observe import WATCHERS, line_of
-from samebits_reference.reachable import OPAQUE, PLAIN, package
+from samebits_reference.reachable import OPAQUE, PLAIN, Picture, package
 from samebits_wire.problems import Kind, Problem, ProblemError
 
 # Who tells the time of a line in a log, or warns once, tells nothing to the step.
@@ -72,6 +73,11 @@ class Running:
                 f"{code.co_name}#{number}": made for number, each in enumerate(functions) if (made := each()) is not None
             }
         return found if known is None else {name: held for name, held in found.items() if name in known}
+
+    def picture(self, built: Built, before: Picture | None = None) -> Picture:
+        """Look at what Python holds of a family, too. What was not looked at before, if there was a before, is left out."""
+        variables = self.variables(None if before is None else before.roots)
+        return Picture(module=built.module, family=built.family, **variables)
 
     def _saw(self, frame: FrameType, event: str, given: Any) -> None:
         if event == "call":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from samebits_reference.beside import Generators
 from samebits_reference.families import Built
 from samebits_reference.observe import source_line
 from samebits_reference.recorder import Named, Recorder, Taken
@@ -19,11 +20,12 @@ def record(step: TrainStep, images: torch.Tensor, targets: torch.Tensor, named: 
     recorder.name_storage(images, pb.ROLE_INPUT, "images")
     recorder.name_storage(targets, pb.ROLE_INPUT, "targets")
     step.clear()
-    with recorder:
+    with Generators(step.built.device) as generators, recorder:
         with recorder.modules.watch():
             loss = step.forward(images, targets)
         recorder.in_backward = True
         step.backward(loss)
+    recorder.note_generators(generators.problems)
     outputs = [("loss", loss.detach()), *step.gradients()]
     return recorder.finish([("images", images), ("targets", targets)], outputs, "train", named)
 

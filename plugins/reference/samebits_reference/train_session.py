@@ -8,9 +8,11 @@ import torch
 
 from samebits_reference import banks, cells, graphs, recorder, train_recorder, weights
 from samebits_reference.banks import Spec
+from samebits_reference.beside import Traces
 from samebits_reference.families import Built
 from samebits_reference.observe import Observer
 from samebits_reference.profile import Profile
+from samebits_reference.running import Running
 from samebits_reference.session import FamilySession, first_run
 from samebits_reference.train_state import Snapshot, State
 from samebits_reference.training import Hyper, Training
@@ -30,6 +32,7 @@ class Batch:
     images: torch.Tensor
     targets: torch.Tensor
     graph: graphs.Graph | None = None
+    traces: Traces = dataclasses.field(default_factory=Traces)  # of steps that were recorded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +62,7 @@ class TrainSession(FamilySession):
         self._input_banks: list[InputBank] = []
         self._output_banks: list[list[tuple[str, torch.Tensor]]] = []
         self._given: tuple[Batch, Hyper] | None = None
+        self._running = Running()
         self._loss = torch.empty(())
         self._learn()
 
@@ -71,7 +75,7 @@ class TrainSession(FamilySession):
 
         def twice() -> torch.Tensor:
             self.step(batch.images, batch.targets)
-            with reader:
+            with self._running.watch(), reader:
                 return self.step(batch.images, batch.targets)
 
         try:
@@ -153,12 +157,16 @@ class TrainSession(FamilySession):
         hyper_too = any(placed.spec.name.startswith("hyper.") for placed in bank.tensors)
         batch = self._read(self._place(memory, bank, "inputs", hyper_too))
         named = dataclasses.replace(named, settings=[*named.settings, *self.training.settings()])
-        kept = Snapshot(self.built.module, self.built.device)
+        kept, before = Snapshot(self.built.module, self.built.device), self._running.picture(self.built)
         try:
-            return train_recorder.record(self.step, batch.images, batch.targets, named)
+            with self._running.watch():
+                taken = train_recorder.record(self.step, batch.images, batch.targets, named)
+            self._running.check()
+            batch.traces.check(before, self._running.picture(self.built, before), taken.data, taken.weights)
         finally:
             kept.restore()
             self.step.clear()
+        return taken
 
     def load(self, weights_file: bytes, checkpoint: bytes) -> None:
         """Start a run: from weights, or where a checkpoint left off. Nothing changes if anything is wrong."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from conftest import HostMemory, same_bits
+from conftest import HostMemory, named, same_bits
 from interpreter import Interpreter
 from training import BATCH, CHECKPOINT, RECORDING, SHORT, WEIGHTS, ByHand, Host, Hyper, batch, differing
 
@@ -38,6 +38,32 @@ def host() -> Host:
     started = opened("fp32")
     started.begin()
     return started
+
+
+def test_a_step_that_counts(host: Host) -> None:
+    session = host.arm._session
+    assert session is not None
+    module, calls = session.built.module, [0]
+    hook = module.register_forward_hook(lambda *_: calls.__setitem__(0, calls[0] + 1))
+
+    def record(index: int, short: bool) -> None:
+        images, targets, *_ = host.memory.tensors(host.inputs[short])
+        given = batch(index, SHORT if short else BATCH)
+        images.copy_(given[0])
+        targets.copy_(given[1])
+        bank = wire.Bank(tensors=host.inputs[short].tensors[:2])
+        session.record(host.memory.memory, bank, named())
+
+    try:
+        record(1, short=False)
+        record(1, short=True)  # another list: nothing is known of it yet
+        with pytest.raises(ProblemError, match="PY_SIDE_EFFECT"):
+            record(1, short=False)
+    finally:
+        hook.remove()
+        session._batches.clear()  # whose lists were seen
+    record(1, short=False)
+    record(2, short=False)
 
 
 def refusal(call: object, *args: object) -> ProblemError:
