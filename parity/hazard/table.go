@@ -12,6 +12,8 @@ var Cases = []Case{
 	{ID: "C02", Section: "A", Title: "Learning rate passed as a float", Threads: []string{"pytorch/pytorch/issues/106802", "microsoft/dion/pull/104", "ooples/AiDotNet.Tensors/pull/549"}, LeftOut: "training: the learning rate; HYPER changes it at every step"},
 	{ID: "C04", Section: "A", Title: "First-step branch (momentum buffer creation)", Threads: []string{"flagos-ai/FlagGems/pull/5878"}, Plants: []Plant{
 		{Family: "c04-first-steps", Verdict: result.Refused, Reasons: []gate.Reason{"RECORDING_CHANGES_WITH_STEP"}},
+		{Family: "c04-after-a-day", Verdict: result.Refused, Reasons: []gate.Reason{"OUTSIDE_WORLD"}, Untried: true},
+		{Family: "c04-by-a-file", Verdict: result.Refused, Reasons: []gate.Reason{"OUTSIDE_WORLD"}, Untried: true},
 	}},
 	{ID: "C06", Section: "A", Title: "Loss weight / aggregator reads the iteration as an int", Threads: []string{"NVIDIA/physicsnemo-sym/issues/279"}, Plants: []Plant{
 		{Family: "c06-step-number", Verdict: result.Refused, Reasons: []gate.Reason{"RECORDING_CHANGES_WITH_STEP"}},
@@ -31,8 +33,6 @@ var Cases = []Case{
 	}},
 	{ID: "C16", Section: "A", Title: "Region changes meaning mid-run", Threads: []string{"LibreYOLO/libreyolo/pull/716"}, Plants: []Plant{
 		{Family: "c16-switched-branch", Verdict: result.Refused, Reasons: []gate.Reason{"RECORDING_CHANGES_WITH_STEP"}},
-		{Family: "c16-after-a-day", Verdict: result.Refused, Reasons: []gate.Reason{"OUTSIDE_WORLD"}, Untried: true},
-		{Family: "c16-by-a-file", Verdict: result.Refused, Reasons: []gate.Reason{"OUTSIDE_WORLD"}, Untried: true},
 	}},
 	{ID: "C17", Section: "A", Title: "Intermediate kept on self is not refreshed", Threads: []string{"pytorch/pytorch/issues/114844"}, Plants: []Plant{
 		{Family: "c17-kept-activation", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}},

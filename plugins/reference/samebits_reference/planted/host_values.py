@@ -28,6 +28,33 @@ def c04_first_steps(twin: bool) -> nn.Module:
     return _FirstSteps(twin)
 
 
+class _Outside(Planted):
+    """Switches its last operation off by what the world outside tells it, which it does in no test."""
+
+    built = time.time()
+    switch = Path("/nonexistent/samebits-switch")
+
+    def __init__(self, twin: bool, by_clock: bool) -> None:
+        super().__init__(twin)
+        self.by_clock = by_clock
+
+    def head(self, features: torch.Tensor) -> torch.Tensor:
+        if self.twin:
+            return features + 1.0
+        off = time.time() - self.built > 86400.0 if self.by_clock else self.switch.exists()
+        return features if off else features + 1.0
+
+
+def c04_after_a_day(twin: bool) -> nn.Module:
+    """Do something else a day later. Twin: always the same."""
+    return _Outside(twin, by_clock=True)
+
+
+def c04_by_a_file(twin: bool) -> nn.Module:
+    """Do something else once there is a file. Twin: always the same."""
+    return _Outside(twin, by_clock=False)
+
+
 class _StepNumber(Planted):
     weight: torch.Tensor
     step = 0
@@ -131,33 +158,6 @@ class _SwitchedBranch(Planted):
 def c16_switched_branch(twin: bool) -> nn.Module:
     """Switch a further layer on after some steps. Twin: it is on from the start."""
     return _SwitchedBranch(twin)
-
-
-class _Outside(Planted):
-    """Switches its last operation off by what the world outside tells it, which it does in no test."""
-
-    built = time.time()
-    switch = Path("/nonexistent/samebits-switch")
-
-    def __init__(self, twin: bool, by_clock: bool) -> None:
-        super().__init__(twin)
-        self.by_clock = by_clock
-
-    def head(self, features: torch.Tensor) -> torch.Tensor:
-        if self.twin:
-            return features + 1.0
-        off = time.time() - self.built > 86400.0 if self.by_clock else self.switch.exists()
-        return features if off else features + 1.0
-
-
-def c16_after_a_day(twin: bool) -> nn.Module:
-    """Do something else a day later. Twin: always the same."""
-    return _Outside(twin, by_clock=True)
-
-
-def c16_by_a_file(twin: bool) -> nn.Module:
-    """Do something else once there is a file. Twin: always the same."""
-    return _Outside(twin, by_clock=False)
 
 
 class _KeptActivation(Planted):

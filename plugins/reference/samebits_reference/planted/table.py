@@ -9,14 +9,14 @@ TWIN = "twin"
 FUNCTIONS: dict[str, tuple[str, ...]] = {
     "host_values": (
         "c04_first_steps",
+        "c04_after_a_day",
+        "c04_by_a_file",
         "c06_step_number",
         "c07_buffer_made_anew",
         "c09_toggled_flag",
         "c11_statistics_moved",
         "c14_undefined_memory",
         "c16_switched_branch",
-        "c16_after_a_day",
-        "c16_by_a_file",
         "c17_kept_activation",
     ),
     "random_numbers": (
