@@ -35,14 +35,22 @@ type measured struct {
 func (r measured) ms(arm string) float64 { return r.Timings[arm].Median }
 
 // ratio compares native's graph with PyTorch's; NaN where they were not measured.
-func (r measured) ratio() float64 { return r.ms("native-graph") / r.ms("reference-graph") }
+func (r measured) ratio() float64 { return part(r.ms("native-graph"), r.ms("reference-graph")) }
 
 // memory compares their peaks of device memory.
 func (r measured) memory() float64 {
-	return r.Memory["native-graph"].Peak / r.Memory["reference-graph"].Peak
+	return part(r.Memory["native-graph"].Peak, r.Memory["reference-graph"].Peak)
 }
 
-// cell writes a number, or that there is none.
+// part is a quotient of two measured numbers; NaN where one is missing.
+func part(of, whole float64) float64 {
+	if of == 0 || whole == 0 {
+		return math.NaN()
+	}
+	return of / whole
+}
+
+// cell writes a number, or that there is none: no least or greatest of nothing, too.
 func cell(number float64) string {
 	if number == 0 || math.IsNaN(number) || math.IsInf(number, 0) {
 		return "-"

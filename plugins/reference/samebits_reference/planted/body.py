@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
+NEVER = 1e6  # no feature of a test is as large
+
 
 class Planted(nn.Module):
     """A small network. Subclasses change what happens behind its convolution; a twin does so without the fault."""

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
-from samebits_reference.planted.body import Planted, constant
+from samebits_reference.planted.body import NEVER, Planted, constant
 from samebits_reference.planted.driver import is_capturing
 
 _Head = Callable[[torch.Tensor], torch.Tensor]
@@ -63,21 +63,18 @@ def c97_numpy(twin: bool) -> nn.Module:
     return _Read(twin, lambda x: x + torch.from_numpy(x.cpu().numpy() * 2.0).to(x.device), lambda x: x + x * 2.0)
 
 
-_NEVER = 1e6  # no feature of a test is as large
-
-
 def c97_made_tensor(twin: bool) -> nn.Module:
     """Make a tensor of a number that lies in another one, and branch by it for very large ones. Twin: no branch."""
     return _Read(
         twin,
-        lambda x: x if torch.tensor([x.mean() > _NEVER])[0] else x + 1.0,
-        lambda x: torch.where(x.mean() > _NEVER, x, x + 1.0),
+        lambda x: x if torch.tensor([x.mean() > NEVER])[0] else x + 1.0,
+        lambda x: torch.where(x.mean() > NEVER, x, x + 1.0),
     )
 
 
 def _read_unwatched(features: torch.Tensor) -> torch.Tensor:
     with _disable_current_modes():
-        large = features.mean().item() > _NEVER
+        large = features.mean().item() > NEVER
     return features if large else features + 1.0
 
 
@@ -87,7 +84,7 @@ def c97_unwatched(twin: bool) -> nn.Module:
 
 
 def _read_by_dlpack(features: torch.Tensor) -> torch.Tensor:
-    return features if np.max(np.from_dlpack(features.cpu())) > _NEVER else features + 1.0
+    return features if np.max(np.from_dlpack(features.cpu())) > NEVER else features + 1.0
 
 
 def c97_dlpack(twin: bool) -> nn.Module:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from samebits_reference.planted.body import Planted, constant
+from samebits_reference.planted.body import NEVER, Planted, constant
 from samebits_reference.planted.driver import Driver, is_capturing
 
 
@@ -121,10 +121,7 @@ class _ThreadReads(Planted):
             self.asked, self.answers = queue.SimpleQueue(), queue.SimpleQueue()
             threading.Thread(target=_read, args=(self.asked, self.answers), daemon=True).start()
         self.asked.put(features)
-        return features if self.answers.get() > _NEVER else features + 1.0
-
-
-_NEVER = 1e6  # no feature of a test is as large
+        return features if self.answers.get() > NEVER else features + 1.0
 
 
 def _read(asked: Any, answers: Any) -> None:
