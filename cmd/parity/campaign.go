@@ -165,7 +165,7 @@ func (c *campaign) makePlan(device launch.Device) error {
 		if c.suites[cell.Mode] != nil {
 			continue
 		}
-		s := &suite.Suite{Start: c.backend, Timing: suite.DefaultTiming(), Keep: c.flags.keep, Programs: programs,
+		s := &suite.Suite{Start: c.backend, Timing: c.timing(), Keep: c.flags.keep, Programs: programs,
 			Together: c.plan.Together, Turns: order, Memory: memory, Gates: c.flags.alone()}
 		if c.calls != nil {
 			s.Calls = c.calls.add

@@ -47,6 +47,14 @@ func (c *campaign) unit() string {
 	return "cells"
 }
 
+// timing says how steps are measured. Repetitions are about bits: to measure them all, each alone on the device, would be most of the work.
+func (c *campaign) timing() suite.Timing {
+	if c.flags.repeat > 1 {
+		return suite.Timing{}
+	}
+	return suite.DefaultTiming()
+}
+
 // keptRepetitions reads what is finished in the folders of repetitions, by their numbers. A number is the same with fewer zeros
 // before it: there were fewer repetitions then.
 func keptRepetitions(output string) (map[int][]result.Kept, error) {

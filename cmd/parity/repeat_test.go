@@ -26,8 +26,8 @@ func TestRepeat(t *testing.T) {
 	_, table, _ := strings.Cut(got.stdout, "REPETITION")
 	golden(t, "repeat", table)
 	for _, name := range jsonFiles(t, dir) {
-		if r, err := result.Read(filepath.Join(dir, name, "detect-anchor-s-8-b1-predict-fp32-cuda.json")); err != nil || r.Verdict != result.Exact {
-			t.Errorf("%s: %v", name, err)
+		if r, err := result.Read(filepath.Join(dir, name, "detect-anchor-s-8-b1-predict-fp32-cuda.json")); err != nil || r.Verdict != result.Exact || len(r.Timings) != 0 {
+			t.Errorf("%s: %v, %s, times %v", name, err, r.Verdict, r.Timings)
 		}
 	}
 	if names := jsonFiles(t, dir); len(names) != 3 || names[0] != "1" {

@@ -65,10 +65,10 @@ writes to files, too.
 
   passed       the gates that were asked for hold; nothing is said of the others, and nothing can be certified
 
---repeat N verifies one cell N times, each time in fresh processes, and ends in a table: what verdict each repetition has, and
-what of verdict, gates and digests is otherwise than in the first. Any difference gives a status that is not 0. With --output
-each repetition has a folder of its own; --resume takes those that are finished there, runs the others, and compares all. An
-interrupted run compares what is finished.
+--repeat N verifies one cell N times, each time in fresh processes, measures no times, and ends in a table: what verdict each
+repetition has, and what of verdict, gates and digests is otherwise than in the first. Any difference gives a status that is
+not 0. With --output each repetition has a folder of its own; --resume takes those that are finished there, runs the others,
+and compares all. An interrupted run compares what is finished.
 
 Results that are finished stay, also if the run is interrupted.`,
 		Example: `  parity verify resnet yolo9

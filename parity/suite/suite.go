@@ -282,6 +282,9 @@ func (v *verification) took(name string, run gate.Run) error {
 
 // measure times arms that are ready, one after the other, while nobody else uses the device.
 func (v *verification) measure(ctx context.Context, sessions ...*session) error {
+	if v.suite.Timing.Max == 0 {
+		return nil
+	}
 	done, err := v.suite.Turns.Alone(ctx)
 	if err != nil {
 		return err

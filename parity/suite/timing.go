@@ -9,7 +9,7 @@ import (
 	"samebits/parity/result"
 )
 
-// Timing is how steps are measured: enough to fill Seconds, within the bounds on their number.
+// Timing is how steps are measured: enough to fill Seconds, within the bounds on their number. The zero value measures nothing.
 type Timing struct {
 	Warmup    int // steps before those that count, unless they take longer than half of Seconds
 	Seconds   float64

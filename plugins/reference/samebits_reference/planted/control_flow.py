@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import queue
 from collections.abc import Callable
 from typing import Any
 
@@ -191,15 +192,17 @@ def c106_never_captured(twin: bool) -> nn.Module:
 
 
 def c107_captured_once(twin: bool) -> nn.Module:
-    """Refuse to be captured again. Twin: as often as one likes."""
-    captures = 0
+    """Keep what the first capture took, so that there is no other. Twin: it is given back."""
+    handles: queue.SimpleQueue[str] = queue.SimpleQueue()  # as a library keeps them: nobody sees what is in it
+    handles.put("the only one")
 
     def head(features: torch.Tensor) -> torch.Tensor:
-        nonlocal captures
         if is_capturing(features):
-            captures += 1
-            if captures > 1 and not twin:
-                raise RuntimeError("what the first capture bound was not undone")
+            if handles.empty():
+                raise RuntimeError("no handle is left: the first capture has not given its own back")
+            handle = handles.get()
+            if twin:
+                handles.put(handle)
         return features + 1.0
 
     return _Read(twin, head, head)
