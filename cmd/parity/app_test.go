@@ -73,8 +73,9 @@ func (f *fakes) Devices(context.Context) ([]launch.Device, error) {
 		{Name: "cuda:0", Problem: "libcuda.so.1: no such file"}}
 	if f.gpu {
 		devices[1].Problem = ""
+		devices[1].Environment = []launch.Setting{{Key: "cudnn.path", Value: "/srv/site-packages/nvidia/cudnn/lib/libcudnn.so.9"}}
 		if f.memory != "" {
-			devices[1].Environment = []launch.Setting{{Key: "gpu.memory", Value: f.memory}}
+			devices[1].Environment = append(devices[1].Environment, launch.Setting{Key: "gpu.memory", Value: f.memory})
 		}
 	}
 	return devices, f.missing

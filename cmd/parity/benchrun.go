@@ -74,7 +74,9 @@ func (r *benchRun) prepare(ctx context.Context, families []string) error {
 	}
 	gpu := strings.TrimPrefix(f.device, "cuda:")
 	for _, s := range device.Environment {
-		r.report.Environment[s.Key] = strings.TrimSpace(s.Value)
+		if !strings.HasSuffix(s.Key, ".path") { // cells say which libraries, without where this machine has them
+			r.report.Environment[s.Key] = strings.TrimSpace(s.Value)
+		}
 		if s.Key == "gpu.uuid" {
 			gpu = s.Value
 		}
