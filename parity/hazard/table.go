@@ -12,8 +12,8 @@ var Cases = []Case{
 	{ID: "C02", Section: "A", Title: "Learning rate passed as a float", Threads: []string{"pytorch/pytorch/issues/106802", "microsoft/dion/pull/104", "ooples/AiDotNet.Tensors/pull/549"}, LeftOut: "training: the learning rate; HYPER changes it at every step"},
 	{ID: "C04", Section: "A", Title: "First-step branch (momentum buffer creation)", Threads: []string{"flagos-ai/FlagGems/pull/5878"}, Plants: []Plant{
 		{Family: "c04-first-steps", Verdict: result.Refused, Reasons: []gate.Reason{"RECORDING_CHANGES_WITH_STEP"}},
-		{Family: "c04-after-a-day", Verdict: result.Refused, Reasons: []gate.Reason{"OUTSIDE_WORLD"}, Untried: true},
-		{Family: "c04-by-a-file", Verdict: result.Refused, Reasons: []gate.Reason{"OUTSIDE_WORLD"}, Untried: true},
+		{Family: "c04-after-a-day", Verdict: result.Refused, Reasons: []gate.Reason{"OUTSIDE_WORLD"}},
+		{Family: "c04-by-a-file", Verdict: result.Refused, Reasons: []gate.Reason{"OUTSIDE_WORLD"}},
 	}},
 	{ID: "C06", Section: "A", Title: "Loss weight / aggregator reads the iteration as an int", Threads: []string{"NVIDIA/physicsnemo-sym/issues/279"}, Plants: []Plant{
 		{Family: "c06-step-number", Verdict: result.Refused, Reasons: []gate.Reason{"RECORDING_CHANGES_WITH_STEP"}},
@@ -45,7 +45,7 @@ var Cases = []Case{
 	{ID: "C21", Section: "B", Title: "Activation recompute under capture", Threads: []string{"pytorch/pytorch/issues/162504", "pytorch/pytorch/issues/83148", "pytorch/pytorch/issues/170535"}, Plants: []Plant{
 		{Family: "c21-reseeded", Verdict: result.Refused, Reasons: []gate.Reason{"RNG_STATE_IN_REGION"}},
 		{Family: "c21-host-draw", Verdict: result.Refused, Reasons: []gate.Reason{"RNG_STATE_IN_REGION"}},
-		{Family: "c21-own-generator", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}, Untried: true},
+		{Family: "c21-own-generator", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}},
 	}},
 	{ID: "C22", Section: "B", Title: "Library fetches RNG state in forward", Threads: []string{"Dao-AILab/flash-attention/issues/379", "Dao-AILab/flash-attention/pull/166"}, Plants: []Plant{
 		{Family: "c22-attention-dropout", Verdict: result.Refused, Reasons: []gate.Reason{"RANDOM_OPERATION"}},
@@ -58,10 +58,10 @@ var Cases = []Case{
 	}},
 	{ID: "C27", Section: "C", Title: "Overwrite guard differs at 2 and 3 calls", Threads: []string{"pytorch/pytorch/issues/122192"}, Plants: []Plant{
 		{Family: "c27-late-change", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}},
-		{Family: "c27-late-global", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}, Untried: true},
-		{Family: "c27-late-enclosed", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}, Untried: true},
-		{Family: "c27-late-class", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}, Untried: true},
-		{Family: "c27-late-iterator", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}, Untried: true},
+		{Family: "c27-late-global", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}},
+		{Family: "c27-late-enclosed", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}},
+		{Family: "c27-late-class", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}},
+		{Family: "c27-late-iterator", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}},
 	}},
 	{ID: "C29", Section: "C", Title: "Accumulation under graph trees raises", Threads: []string{"pytorch/pytorch/issues/169545", "roboflow/rf-detr/pull/1479"}, LeftOut: "training: gradients that accumulate"},
 	{ID: "C31", Section: "C", Title: "Grads None versus zeroed", Threads: []string{"pytorch/pytorch/pull/107853", "pytorch/torchtitan/pull/4436"}, LeftOut: "training: gradients that are absent or zero; STATE compares both"},
@@ -124,7 +124,7 @@ var Cases = []Case{
 	{ID: "C71", Section: "D", Title: "Helper hides the capture mode", Threads: []string{"pytorch/pytorch/pull/188832", "vllm-project/vllm/pull/48053"}, LeftOut: "the arm: the mode of a capture; THREAD captures beside a busy thread"},
 	{ID: "C72", Section: "D", Title: "Worker-thread error swallowed", Threads: []string{"pytorch/pytorch/pull/175425"}, Plants: []Plant{
 		{Family: "c72-other-thread", Verdict: result.Refused, Reasons: []gate.Reason{"UNSEEN_WORK"}},
-		{Family: "c72-thread-reads", Verdict: result.Refused, Reasons: []gate.Reason{"UNSEEN_WORK"}, Untried: true},
+		{Family: "c72-thread-reads", Verdict: result.Refused, Reasons: []gate.Reason{"UNSEEN_WORK"}},
 	}},
 	{ID: "C74", Section: "D", Title: "Collectives in graph stall", Threads: []string{"pytorch/pytorch/issues/196133", "marin-community/marin/pull/8277", "sgl-project/sglang/pull/31854"}, LeftOut: "not planted: collectives among several processes"},
 	{ID: "C76", Section: "D", Title: "GC destroys an object mid-capture", Threads: []string{"pytorch/pytorch/pull/161037", "triton-lang/triton/pull/10712", "mujocolab/mjlab/pull/821", "ROCm/ATOM/pull/1339"}, LeftOut: "not planted: a garbage collection at the wrong moment fails by chance; captures of the reference keep it off"},
@@ -161,9 +161,9 @@ var Cases = []Case{
 		{Family: "c97-nonzero", Verdict: result.Refused, Reasons: []gate.Reason{"DYNAMIC_OPERATION"}},
 		{Family: "c97-list", Verdict: result.Refused, Reasons: []gate.Reason{"DYNAMIC_OPERATION"}},
 		{Family: "c97-numpy", Verdict: result.Refused, Reasons: []gate.Reason{"DYNAMIC_OPERATION"}},
-		{Family: "c97-made-tensor", Verdict: result.Refused, Reasons: []gate.Reason{"UNSEEN_WORK"}, Untried: true},
-		{Family: "c97-unwatched", Verdict: result.Refused, Reasons: []gate.Reason{"UNSEEN_WORK"}, Untried: true},
-		{Family: "c97-dlpack", Verdict: result.Refused, Reasons: []gate.Reason{"DYNAMIC_OPERATION"}, Untried: true},
+		{Family: "c97-made-tensor", Verdict: result.Refused, Reasons: []gate.Reason{"UNSEEN_WORK"}},
+		{Family: "c97-unwatched", Verdict: result.Refused, Reasons: []gate.Reason{"UNSEEN_WORK"}},
+		{Family: "c97-dlpack", Verdict: result.Refused, Reasons: []gate.Reason{"DYNAMIC_OPERATION"}},
 	}},
 	{ID: "C99", Section: "F", Title: "Same pointer, different source shape", Threads: []string{"ikawrakow/ik_llama.cpp/pull/2096"}, Plants: []Plant{
 		{Family: "c99-growing-view", Verdict: result.Refused, Reasons: []gate.Reason{"RECORDING_CHANGES_WITH_STEP"}},
@@ -198,7 +198,7 @@ var Cases = []Case{
 	}},
 	{ID: "C116", Section: "F", Title: "Metric metadata lost across replays", Threads: []string{"NVIDIA/Megatron-LM/issues/1494"}, Plants: []Plant{
 		{Family: "c116-metric", Verdict: result.Refused, Reasons: []gate.Reason{"PY_SIDE_EFFECT"}},
-		{Family: "c116-in-an-object", Verdict: result.Refused, Reasons: []gate.Reason{"UNRECORDABLE"}, Untried: true},
+		{Family: "c116-in-an-object", Verdict: result.Refused, Reasons: []gate.Reason{"UNRECORDABLE"}},
 	}},
 	{ID: "C117", Section: "F", Title: "Graph capture after checkpoint load", Threads: []string{"NVIDIA/Megatron-LM/issues/3871"}, LeftOut: "training: a checkpoint that is loaded before the capture; RESUME does it"},
 	{ID: "C119", Section: "F", Title: "Gradient wrong in an unrolled loop", Threads: []string{"pytorch/pytorch/issues/106321", "pytorch/pytorch/issues/189150"}, LeftOut: "training: gradients of a loop"},
