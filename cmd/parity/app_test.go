@@ -282,6 +282,33 @@ func TestBrokenIsNotKept(t *testing.T) {
 	}
 }
 
+// alarm interrupts when a text is written.
+type alarm struct {
+	bytes.Buffer
+	at     string
+	cancel context.CancelFunc
+}
+
+func (s *alarm) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), s.at) {
+		s.cancel()
+	}
+	return s.Buffer.Write(p)
+}
+
+// A signal that comes when all cells are finished changes nothing.
+func TestInterruptAfterTheLastCell(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fakes{}
+	var out bytes.Buffer
+	err := alarm{at: "2 of 2 cells are finished", cancel: cancel}
+	a := &app{out: &out, err: &err, backend: func(o launch.Options) backend { f.options = o; return f }}
+	status := a.run(ctx, []string{"verify", "fake", "--precision", "fp32,bf16"})
+	if status != 0 || ctx.Err() == nil || strings.Contains(err.String(), "interrupted") || !strings.Contains(out.String(), "fp32: 1 of 1 consistent") {
+		t.Errorf("status %d, %v\n%s%s", status, ctx.Err(), &out, &err.Buffer)
+	}
+}
+
 func TestInterruptKeepsFinishedCells(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -115,13 +115,14 @@ func (c *campaign) run(ctx context.Context) (err error) {
 	if finished < len(c.cells) {
 		status = result.ExitInfrastructure
 	}
-	if ctx.Err() != nil {
+	interrupted := ctx.Err() != nil && finished < len(c.cells) // a signal after the last cell changes nothing
+	if interrupted {
 		fmt.Fprintf(c.app.err, "interrupted; %d of %d %s are finished\n", finished, len(c.cells), c.unit())
 	}
 	switch {
 	case c.flags.repeat > 1:
 		status, err = c.compare(status)
-	case ctx.Err() == nil:
+	case !interrupted:
 		err = c.table(results)
 	}
 	if err != nil {
