@@ -63,7 +63,7 @@ func TestSituations(t *testing.T) {
 		t.Errorf("%+v, %v", f, err)
 	}
 	order := []string{"noise"}
-	if f, err := JudgeMoved(Run{"noise": right}, Run{"noise": right}, order); err != nil || f.Reason != UpdateNotSeen {
+	if f, err := JudgeMoved(Run{"noise": right}, Run{"noise": right}, order); err != nil || f.Reason != UpdateNotSeen || f.Outcome != Failed {
 		t.Errorf("%+v, %v", f, err)
 	}
 	if f, err := JudgeMoved(Run{"noise": right}, nil, order); err != nil || f.Outcome != Passed {
@@ -132,7 +132,7 @@ func TestSeeds(t *testing.T) {
 		{"another state", draw("g", a, a), draw("h", a, a), RNGStreamDiffers, false},
 	} {
 		f, err := JudgeSeed(c.eager, c.got)
-		if err != nil || f.Reason != c.reason || f.Figures.(SeedFigures).Random != c.random {
+		if err != nil || f.Reason != c.reason || (f.Outcome == Passed) != (c.reason == "") || f.Figures.(SeedFigures).Random != c.random {
 			t.Errorf("%s: %+v, %v", c.name, f, err)
 		}
 	}
@@ -173,6 +173,10 @@ func TestNodes(t *testing.T) {
 		{"none", map[string]int64{arm.CopyNode: 9}, true, EmptyGraph, Failed},
 		{"an empty graph", map[string]int64{}, true, EmptyGraph, Failed},
 		{"frees", map[string]int64{arm.KernelNode: 9, arm.FreeNode: 1}, true, AllocInRegion, Failed},
+		{"allocates", map[string]int64{arm.KernelNode: 9, arm.AllocNode: 1}, true, AllocInRegion, Failed},
+		{"uploads", map[string]int64{arm.KernelNode: 9, arm.UploadNode: 1}, true, UploadInRegion, Failed},
+		{"fetches", map[string]int64{arm.KernelNode: 9, arm.FetchNode: 1}, true, FetchInRegion, Failed},
+		{"calls the host", map[string]int64{arm.KernelNode: 9, arm.HostNode: 1}, true, HostInRegion, Failed},
 		{"nobody can look", nil, true, NotApplicable, Skipped},
 		{"commands are counted", nil, false, "", Passed},
 	} {
@@ -180,6 +184,20 @@ func TestNodes(t *testing.T) {
 		if f.Outcome != c.want || f.Reason != c.reason || f.Figures.(NodesFigures).Work != 2 {
 			t.Errorf("%s: %+v", c.name, f)
 		}
+	}
+}
+
+// What nobody needs is no work, nor is what has no elements; the last operation is looked at like any other.
+func TestWork(t *testing.T) {
+	last := fed()
+	last.Outputs = append(last.Outputs, recording.Named{Name: "z", Value: 5})
+	if n := work(last); n != 3 {
+		t.Errorf("%d operations are work where the last one is needed, too", n)
+	}
+	empty := fed()
+	empty.Values[2].Sizes = []int64{0}
+	if n := work(empty); n != 1 {
+		t.Errorf("%d operations are work where one gives no elements", n)
 	}
 }
 
@@ -195,19 +213,22 @@ func TestMemory(t *testing.T) {
 		{"level", at(5, 9), at(5, 9), at(5, 9), ""},
 		{"less", at(5, 9), at(4, 9), at(3, 9), ""},
 		{"more by replays", at(5, 9), at(6, 9), at(6, 9), MemoryGrowth},
+		{"more by replays, for a while", at(5, 9), at(6, 9), at(5, 9), MemoryGrowth},
+		{"more by a capture, beside less", at(5, 9), at(3, 9), at(4, 9), MemoryGrowth},
 		{"more by a capture", at(5, 9), at(5, 9), at(6, 9), MemoryGrowth},
 		{"reserved", at(5, 9), at(5, 9), at(5, 10), MemoryGrowth},
 		{"only reserved is counted", at(0, 9), at(0, 9), at(0, 9), ""},
 		{"nobody counts", at(0, 0), at(0, 0), at(0, 0), NotApplicable},
 	} {
-		if f := JudgeMemory(Holding{Fresh: c.fresh, Replayed: c.replayed, Again: c.again, Replays: 20}); f.Reason != c.reason {
+		want := map[Reason]Outcome{"": Passed, MemoryGrowth: Failed, NotApplicable: Skipped}[c.reason]
+		if f := JudgeMemory(Holding{Fresh: c.fresh, Replayed: c.replayed, Again: c.again, Replays: 20}); f.Reason != c.reason || f.Outcome != want {
 			t.Errorf("%s: %+v", c.name, f)
 		}
 	}
-	if f := JudgeMemory(Holding{Unknown: true}); f.Reason != NotApplicable {
+	if f := JudgeMemory(Holding{Unknown: true}); f.Reason != NotApplicable || f.Outcome != Skipped {
 		t.Errorf("%+v", f)
 	}
-	if f := JudgeMemory(Holding{Refused: diag.New("RECAPTURE_FAILED", "", "no")}); f.Reason != RecaptureFailed {
+	if f := JudgeMemory(Holding{Refused: diag.New("RECAPTURE_FAILED", "", "no")}); f.Reason != RecaptureFailed || f.Outcome != Failed {
 		t.Errorf("%+v", f)
 	}
 }
@@ -230,7 +251,7 @@ func TestProcesses(t *testing.T) {
 		{"none is cold", func(a []Process) []Process { a[4].Cold = false; return a }, TooFewProcesses},
 	} {
 		f, err := JudgeProcesses(c.change(slices.Clone(all)), 1, []string{"noise"})
-		if err != nil || f.Reason != c.reason {
+		if err != nil || f.Reason != c.reason || (f.Outcome == Passed) != (c.reason == "") {
 			t.Errorf("%s: %+v, %v", c.name, f, err)
 		}
 	}
@@ -243,6 +264,10 @@ func TestOlderResults(t *testing.T) {
 		t.Errorf("%v", all)
 	}
 	if all := Of(Predict, nil); !slices.Contains(all, OtherStream) {
+		t.Errorf("%v", all)
+	}
+	old[Shape] = Finding{}
+	if all := Of(Predict, old); !slices.Contains(all, Shape) || slices.Contains(all, Seam) {
 		t.Errorf("%v", all)
 	}
 	if all := Order(Predict); len(slices.Compact(slices.Sorted(slices.Values(all)))) != len(all) || slices.Contains(Order(Train), OtherStream) {

@@ -124,6 +124,10 @@ func TestJudgeReplayedSteps(t *testing.T) {
 			t.Errorf("%s: NOT-STALE %+v", c.name, f)
 		}
 	}
+	more := grown("graph", 1, byteSpecs("loss", "param.w", "grad.w"), []*History{base}, string([]byte{Poison, 'b', 'x'}))
+	if f := JudgeReplayedSteps(base, more); f.Reason != OtherTensors {
+		t.Errorf("another tensor, and poison in a loss: %+v", f)
+	}
 	few := grown("eager", 1, pair, nil, steps[:3]...)
 	if f := JudgeReplayedSteps(few, grown("graph", 1, pair, nil, steps[:3]...)); f.Reason != TooFewReplays {
 		t.Errorf("three steps: %+v", f)
