@@ -129,6 +129,8 @@ func TestAgainst(t *testing.T) {
 			Typed{tensor.Float64, f64(math.NaN(), math.Inf(1), 1)}, Error{}},
 		{"a new NaN", Typed{tensor.Float64, f64(1, 1)}, Typed{tensor.Float64, f64(1, math.NaN())}, Error{0, 0, 1}},
 		{"another infinity", Typed{tensor.Float64, f64(math.Inf(1))}, Typed{tensor.Float64, f64(math.Inf(-1))}, Error{0, 0, 1}},
+		{"a new negative infinity", Typed{tensor.Float64, f64(1, 1)}, Typed{tensor.Float64, f64(1, math.Inf(-1))}, Error{0, 0, 1}},
+		{"no infinity is the largest", Typed{tensor.Float64, f64(math.Inf(-1), 2)}, Typed{tensor.Float64, f64(math.Inf(-1), 3)}, Error{0.5, 0.25, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Against(c.exact, c.got)
@@ -136,6 +138,28 @@ func TestAgainst(t *testing.T) {
 				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
 			}
 		})
+	}
+}
+
+// Half the distance of 1 to the next number.
+func TestRoundoff(t *testing.T) {
+	for d, want := range map[tensor.DType]float64{tensor.Float16: 1.0 / 2048, tensor.BFloat16: 1.0 / 256,
+		tensor.Float32: float64(math.Nextafter32(1, 2)-1) / 2, tensor.Float64: (math.Nextafter(1, 2) - 1) / 2, tensor.Int64: 0, tensor.Bool: 0} {
+		if got := Roundoff(d); got != want {
+			t.Errorf("%v: %v instead of %v", d, got, want)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for want, f := range map[string]Figures{
+		"all 3 elements have the same bits": {Elements: 3, FirstIndex: -1},
+		"2 of 3 elements differ, first at 1, by at most 4 ULP (mean 2.5), in value by at most 0.5":                          {Elements: 3, Different: 2, FirstIndex: 1, MaxULP: 4, MeanULP: 2.5, MaxAbs: 0.5},
+		"1 of 3 elements differ, first at 0, by at most 0 ULP (mean 0), in value by at most 0; 1 of them are NaN on a side": {Elements: 3, Different: 1, NaN: 1},
+	} {
+		if got := f.String(); got != want {
+			t.Errorf("%q instead of %q", got, want)
+		}
 	}
 }
 
@@ -188,7 +212,8 @@ func TestEqualUpTo(t *testing.T) {
 func TestText(t *testing.T) {
 	for want, got := range map[string]string{
 		"0.1": Text(tensor.Float32, f32(math.Float32bits(0.1)), 0), "-5": Text(tensor.Int64, f64(math.Float64frombits(^uint64(4))), 0),
-		"NaN": Text(tensor.BFloat16, b16(0x3f80, 0x7fc1), 1), "-0": Text(tensor.Float16, b16(0x8000), 0), "": Text(tensor.Float32, nil, 0),
+		"9007199254740993": Text(tensor.Int64, f64(math.Float64frombits(1<<53+1)), 0), // no float64 is this number
+		"NaN":              Text(tensor.BFloat16, b16(0x3f80, 0x7fc1), 1), "-0": Text(tensor.Float16, b16(0x8000), 0), "": Text(tensor.Float32, nil, 0),
 	} {
 		if got != want {
 			t.Errorf("%q instead of %q", got, want)

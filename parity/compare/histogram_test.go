@@ -24,4 +24,7 @@ func TestHistogram(t *testing.T) {
 	if _, _, err := Histogram(tensor.Float32, a, b[4:]); err == nil {
 		t.Error("no error for other lengths")
 	}
+	if _, _, err := Histogram(tensor.Float32, a[:3], b[:3]); err == nil {
+		t.Error("no error for three bytes of a float32")
+	}
 }

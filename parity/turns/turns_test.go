@@ -184,13 +184,45 @@ func TestPrepareIsBounded(t *testing.T) {
 		done := must(t, d.Prepare)
 		must(t, d.Prepare)
 		defer must(t, d.Alone)() // the device is another matter
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := d.Prepare(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a third one: %v", err)
+		full := func(when string) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := d.Prepare(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("a third one%s: %v", when, err)
+			}
 		}
+		full("")
 		done()
 		must(t, d.Prepare)
+		full(", when one was done and another came")
+	})
+}
+
+// Others who wait behind one that gives up come to their turn at once, not when somebody else ends.
+func TestGivingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := turns.New(1, 1)
+		defer must(t, d.Share)()
+		ctx, cancel := context.WithCancel(t.Context())
+		gaveUp, served := make(chan error, 1), make(chan bool, 1)
+		go func() {
+			_, err := d.Alone(ctx)
+			gaveUp <- err
+		}()
+		synctest.Wait()
+		go func() {
+			defer must(t, d.Share)()
+			served <- true
+		}()
+		synctest.Wait()
+		if len(served) != 0 {
+			t.Error("it passed one who waits to be alone")
+		}
+		cancel()
+		synctest.Wait()
+		if len(served) != 1 || !errors.Is(<-gaveUp, context.Canceled) {
+			t.Error("it still waits for one who gave up")
+		}
 	})
 }
 
