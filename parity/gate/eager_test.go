@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -91,7 +92,7 @@ var judges = map[string]func(want, got Outputs) ([]Difference, error){
 	},
 	"REPLAY": func(want, got Outputs) ([]Difference, error) {
 		w := NewWatch(Run{"A": want})
-		err := w.Replayed("A", got)
+		err := errors.Join(w.Replayed("A", got), w.Replayed("A", got))
 		return w.Replay().Figures.(ReplayFigures).Differences, err
 	},
 	"NATIVE": func(want, got Outputs) ([]Difference, error) {
@@ -100,17 +101,17 @@ var judges = map[string]func(want, got Outputs) ([]Difference, error){
 		return figures.Differences, err
 	},
 	"PROC": func(want, got Outputs) ([]Difference, error) {
-		f, err := JudgeProcesses([]Process{{Run: Run{"A": want}}, {Run: Run{"A": got}}}, 0, []string{"A"})
+		f, err := JudgeProcesses([]Process{{Run: Run{"A": want}}, {Run: Run{"A": got}}, {Run: Run{"A": got}}}, 0, []string{"A"})
 		figures, _ := f.Figures.(ProcessFigures)
 		return figures.Differences, err
 	},
 	"SEED": func(want, got Outputs) ([]Difference, error) {
-		f, err := JudgeSeed([]Drawing{{Outputs: want}}, []Drawing{{Outputs: got}})
+		f, err := JudgeSeed([]Drawing{{Outputs: want}, {Outputs: want}}, []Drawing{{Outputs: got}, {Outputs: got}})
 		figures, _ := f.Figures.(SeedFigures)
 		return figures.Differences, err
 	},
 	"STREAM": func(want, got Outputs) ([]Difference, error) {
-		f, err := JudgeSituation(Passage{Steps: []Taken{taken(want, got, true)}})
+		f, err := JudgeSituation(Passage{Steps: []Taken{taken(want, got, true), taken(want, got, true)}})
 		figures, _ := f.Figures.(SituationFigures)
 		return figures.Differences, err
 	},
@@ -125,7 +126,7 @@ var judges = map[string]func(want, got Outputs) ([]Difference, error){
 		return figures.Differences, err
 	},
 	"SHAPE": func(want, got Outputs) ([]Difference, error) {
-		f, err := JudgeShape(Shapes{Names: []string{"640"}, Turns: []Turn{{Probe: "A", Got: got}}}, []Run{{"A": want}})
+		f, err := JudgeShape(Shapes{Names: []string{"640"}, Turns: []Turn{{Probe: "A", Got: got}, {Probe: "A", Got: got}}}, []Run{{"A": want}})
 		figures, _ := f.Figures.(ShapeFigures)
 		return figures.Differences, err
 	},

@@ -191,13 +191,25 @@ func TestRounding(t *testing.T) {
 	for _, c := range []struct {
 		nearby []Run
 		want   Reason
-	}{{[]Run{bf(0x80)}, RoundingWorse}, {[]Run{bf(0x80), bf(0x90)}, ""}, {[]Run{bf(0x83)}, RoundingWorse}} {
+	}{{[]Run{bf(0x80)}, RoundingWorse}, {[]Run{bf(0x80), bf(0x90)}, ""}, {[]Run{bf(0x90)}, ""}, {[]Run{bf(0x83)}, RoundingWorse}} {
 		f, err := JudgeRounding(exact, bf(0x80), bf(0x90), []string{"A"}, c.nearby...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if f.Reason != c.want || (c.want == "") != (f.Outcome == Rounding && f.Detail != "") || f.Figures.(RoundingFigures).Nearby != len(c.nearby) {
 			t.Errorf("beside %d runs: %+v", len(c.nearby), f)
+		}
+	}
+	f, err := JudgeRounding(exact, bf(0x80), Run{"A": outputs(1)}, []string{"A"})
+	if err != nil || f.Outcome != Failed || f.Reason != OutputsOfOtherShape {
+		t.Errorf("an output of another name: %+v, %v", f, err)
+	}
+	// The bits are the same if they are in every probe.
+	both := func(a, b Run) Run { return Run{"A": a["A"], "B": b["A"]} }
+	for same, native := range map[bool]Run{true: both(bf(0x80), bf(0x80)), false: both(bf(0x81), bf(0x80))} {
+		f, err := JudgeRounding(both(exact, exact), both(bf(0x80), bf(0x80)), native, []string{"A", "B"})
+		if err != nil || f.Outcome != Rounding || f.Figures.(RoundingFigures).Same != same {
+			t.Errorf("same bits %t: %+v, %v", same, f, err)
 		}
 	}
 	if _, err := JudgeRounding(exact, bf(0x80), bf(0x90), []string{"A"}, Run{}); err == nil {

@@ -59,7 +59,18 @@ func TestSituations(t *testing.T) {
 	}
 	old := Run{"noise": wrong}
 	f, err := JudgeSituation(Passage{Situation: arm.Updated, Old: old, Steps: []Taken{taken(right, wrong, true)}})
-	if err != nil || !strings.Contains(f.Detail, "before the weights changed") {
+	if want := "step 1 after update, probe noise: it gives what was right before the weights changed"; err != nil || f.Detail != want {
+		t.Errorf("%+v, %v", f, err)
+	}
+	f, err = JudgeSituation(Passage{Situation: arm.Moved, Steps: []Taken{good, taken(right, wrong, true)}, Facts: []recording.Setting{{Key: "moved", Value: "3"}, {Key: "bytes", Value: "9"}}})
+	if err != nil || !strings.HasPrefix(f.Detail, "step 2 after move, probe noise, output y: 1 of 2 elements differ") {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if facts := f.Figures.(SituationFigures).Passages[0].Facts; len(facts) != 2 || facts["moved"] != "3" {
+		t.Errorf("facts %v", facts)
+	}
+	f, err = JudgeSituation(Passage{Situation: arm.Moved, Steps: []Taken{good}, Refused: errors.New("oops"), InStep: true})
+	if want := "step 2 after move: oops"; err != nil || f.Detail != want {
 		t.Errorf("%+v, %v", f, err)
 	}
 	order := []string{"noise"}
@@ -193,6 +204,11 @@ func TestWork(t *testing.T) {
 	last.Outputs = append(last.Outputs, recording.Named{Name: "z", Value: 5})
 	if n := work(last); n != 3 {
 		t.Errorf("%d operations are work where the last one is needed, too", n)
+	}
+	single := fed()
+	single.Values[2].Sizes = []int64{1}
+	if n := work(single); n != 2 {
+		t.Errorf("%d operations are work where one gives a single element", n)
 	}
 	empty := fed()
 	empty.Values[2].Sizes = []int64{0}

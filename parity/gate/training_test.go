@@ -129,7 +129,7 @@ func TestJudgeReplayedSteps(t *testing.T) {
 		t.Errorf("another tensor, and poison in a loss: %+v", f)
 	}
 	few := grown("eager", 1, pair, nil, steps[:3]...)
-	if f := JudgeReplayedSteps(few, grown("graph", 1, pair, nil, steps[:3]...)); f.Reason != TooFewReplays {
+	if f := JudgeReplayedSteps(few, grown("graph", 1, pair, nil, steps[:3]...)); f.Reason != TooFewReplays || f.Outcome != Failed {
 		t.Errorf("three steps: %+v", f)
 	}
 	constant := grown("eager", 1, pair, nil, "ab", "ab", "ab", "ab", "ab")
@@ -248,7 +248,7 @@ func TestJudgeBatchSeen(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	delete(changed, "targets")
-	if f := JudgeBatchSeen(base, changed); f.Outcome != Passed || f.Figures.(SeenFigures).Different["images"] != 1 {
+	if f := JudgeBatchSeen(base, changed); f.Outcome != Passed || f.Figures.(SeenFigures).Different["images"] != 1 || f.Figures.(SeenFigures).Outputs != 1 {
 		t.Errorf("%+v", f)
 	}
 }
