@@ -39,8 +39,8 @@ func (s Statement) Contradictions() diag.Problems {
 		if sum := Sum(f.Arms); len(f.Arms) > 0 && (sum.Outcome != f.Outcome || sum.Reason != f.Reason) {
 			ps.Add(Contradictory, at, "it is %s, and its arms make it %s", said(f), said(sum))
 		}
-		for _, name := range graphArms {
-			if _, has := f.Arms[name]; slices.Contains(Situations, id) && !has {
+		for _, name := range judged(id) {
+			if _, has := f.Arms[name]; !has {
 				ps.Add(GateNotPassed, at+".arms."+name, "it was not judged")
 			}
 		}
@@ -86,6 +86,21 @@ func (s Statement) Contradictions() diag.Problems {
 }
 
 var graphArms = []string{arm.ReferenceGraph, arm.NativeGraph}
+
+// judged lists the arms of each of which a gate says whether it passed: that one of them did is nothing of the others.
+func judged(id GateID) []string {
+	switch id {
+	case SameRecording, Reproduces, InputSeen, Processes: // of the cell as a whole
+		return nil
+	case Native:
+		return []string{arm.NativeEager, arm.NativeGraph}
+	case HyperObeyed: // of eager: that hyperparameters matter
+		return []string{arm.ReferenceEager, arm.ReferenceGraph, arm.NativeGraph}
+	case Resume, Seam:
+		return arms
+	}
+	return graphArms
+}
 
 // said is an outcome with its reason.
 func said(f Finding) string {

@@ -10,6 +10,7 @@ import (
 
 	"samebits/bridge/arm"
 	"samebits/bridge/certificate"
+	"samebits/bridge/diag"
 	"samebits/parity/gate"
 )
 
@@ -63,6 +64,10 @@ func TestContradictions(t *testing.T) {
 		}, []string{"CERTIFICATE_CONTRADICTORY predicate.gates.REPLAY"}},
 		{"a situation that one arm did not go through", gate.Predict, func(s *certificate.Statement) { delete(s.Predicate.Gates[gate.Moved].Arms, arm.NativeGraph) },
 			[]string{"GATE_NOT_PASSED predicate.gates.MOVE.arms.native-graph"}},
+		{"one native arm", gate.Predict, func(s *certificate.Statement) { delete(s.Predicate.Gates[gate.Native].Arms, arm.NativeEager) },
+			[]string{"GATE_NOT_PASSED predicate.gates.NATIVE.arms.native-eager"}},
+		{"an arm that was not resumed", gate.Train, func(s *certificate.Statement) { delete(s.Predicate.Gates[gate.Resume].Arms, arm.ReferenceEager) },
+			[]string{"GATE_NOT_PASSED predicate.gates.RESUME.arms.reference-eager"}},
 		{"one device alone", gate.Predict, func(s *certificate.Statement) {
 			armed(s, gate.OtherDevice, arm.ReferenceGraph, gate.Skip(gate.NoSecondDevice, ""))
 			armed(s, gate.OtherDevice, arm.NativeGraph, gate.Skip(gate.NoSecondDevice, ""))
@@ -134,6 +139,23 @@ func TestContradictions(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q instead of %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Whatever is judged of several arms must have been judged of each that a verification has.
+func TestEveryArmIsRequired(t *testing.T) {
+	for _, mode := range []string{gate.Predict, gate.Train} {
+		whole := granted(t, mode)
+		for id, f := range whole.Predicate.Gates {
+			for name := range f.Arms {
+				s := copied(t, whole)
+				delete(s.Predicate.Gates[id].Arms, name)
+				want := "predicate.gates." + string(id) + ".arms." + name
+				if !slices.ContainsFunc(s.Contradictions(), func(p diag.Problem) bool { return p.Path == want }) {
+					t.Errorf("%s: %s passes without %s", mode, id, name)
+				}
+			}
 		}
 	}
 }
