@@ -91,10 +91,10 @@ PYTHON_PROJECTS = $(dir $(shell git ls-files '*pyproject.toml'))
 lint: setup $(TOOLS) ## check format, types, suspicious code and generated code
 	@files=$$($$($(GO) env GOROOT)/bin/gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "not gofmt: $$files" >&2; exit 1; }
 	PATH="$(dir $(GO)):$$PATH" build/tools/staticcheck ./...
-	PATH="$(dir $(GO)):$$PATH" build/tools/staticcheck -tags gpu ./native/...
+	PATH="$(dir $(GO)):$$PATH" build/tools/staticcheck -tags gpu ./native/... ./cmd/...
 	.venv/bin/clang-format --dry-run -Werror $(CLANG_FILES)
 	for p in $(PYTHON_PROJECTS); do (cd $$p && export PATH="$(CURDIR)/.venv/bin:$$PATH" && ruff check . && ruff format --check . && mypy); done
-	bash -n $$(git ls-files '*.sh') .ci/run
+	for script in $$(git ls-files '*.sh') .ci/run; do bash -n $$script; done
 	scripts/proto.sh --check
 
 fmt: setup ## format all sources

@@ -2,7 +2,7 @@
 # The main job on real input: prove resnet-18 and yolo9-t at 640, on the GPU if there is one, else on the CPU; then train
 # and predict through the wheel.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 # The commands and the code that README.md shows, as they stand there.
 run_example() {

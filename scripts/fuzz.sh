@@ -2,7 +2,7 @@
 # Fuzzes every target for $FUZZTIME, a duration (60s) or a number of executions (100000x), one after the other and with one worker;
 # of the targets those whose package and name match $FUZZ. Prints a line for each. What fails lies in its package's testdata/fuzz.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 export LC_ALL=C
 go=${GO:-go} failed=0 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

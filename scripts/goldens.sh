@@ -26,7 +26,7 @@
 #   SAMEBITS_DEVICE=cuda:1 SAMEBITS_JOBS=4 SAMEBITS_PRECISIONS=bf16,fp16 scripts/goldens.sh results native &
 #   wait; scripts/goldens.sh results
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 device=${SAMEBITS_DEVICE:-cuda:0}
 precisions=${SAMEBITS_PRECISIONS:-fp32,bf16,fp16}
 tasks=${SAMEBITS_TASKS:-all}
@@ -103,14 +103,14 @@ stage_selftest() {
 
 stage_repeat() {
     local folder=${SAMEBITS_REPEAT:-build/repeat} number=100 ended=0
-    local command=(parity verify resnet --size 18 --imgsz 224 --precision fp32 --device "$device" --repeat "$number" "${jobs[@]}"
+    local command=(verify resnet --size 18 --imgsz 224 --precision fp32 --device "$device" --repeat "$number" "${jobs[@]}"
         --output "$folder" --resume)
     mkdir -p "$folder"
-    "bin/${command[@]}" >"$folder/said.txt" || ended=$?
+    bin/parity "${command[@]}" >"$folder/said.txt" || ended=$?
     cat "$folder/said.txt"
     if [[ $(tail -n 1 "$folder/said.txt") == "$number repetitions: "* ]]; then # none is missing
         {
-            echo "${command[@]}"
+            echo parity "${command[@]}"
             environment "$folder"
             sed -n '/^REPETITION/,$p' "$folder/said.txt"
         } >goldens/repeat.txt

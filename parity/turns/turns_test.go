@@ -50,6 +50,10 @@ func TestAloneKeepsOthersOff(t *testing.T) {
 			t.Fatalf("%v while one shares", order)
 		}
 		second()
+		synctest.Wait()
+		if len(order) != 1 {
+			t.Errorf("%v when nobody shares any more", order)
+		}
 		(<-late)()
 		if got, want := order, []string{"alone", "alone no more", "late"}; len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 			t.Errorf("order %v", got)
@@ -195,6 +199,9 @@ func TestPrepareIsBounded(t *testing.T) {
 		done()
 		must(t, d.Prepare)
 		full(", when one was done and another came")
+		d = turns.New(0, 0) // one at least
+		must(t, d.Prepare)
+		full(" beside one")
 	})
 }
 
