@@ -9,7 +9,7 @@ import functools
 import itertools
 import random
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from conftest import built, probe, take
 from test_recorder import hand_made
 
 from samebits_reference import beside
-from samebits_reference.beside import Generators, capture_is
+from samebits_reference.beside import Generators, Traces, capture_is
 from samebits_reference.reachable import Picture
 from samebits_wire.problems import ProblemError
 
@@ -180,6 +180,75 @@ def test_a_picture_knows_parameters_and_buffers() -> None:
     picture = Picture(held=Held())
     assert {"held.module.0.weight", "held.module.1.running_mean"} <= picture.registered
     assert "held.names['a'].deep" in picture.tensors.keys() - picture.registered
+
+
+class Counting:
+    def __init__(self) -> None:
+        self.module, self.number = torch.nn.BatchNorm1d(2), 0
+        self.made: torch.Tensor | None = None
+
+
+def count(held: Counting) -> None:
+    held.number += 1
+
+
+def replace(held: Counting) -> None:
+    held.number += 1
+    held.module.running_mean = torch.zeros(2)
+
+
+def make(held: Counting) -> None:
+    held.number += 1
+    held.made = torch.zeros(1)
+
+
+def pictures(step: Callable[[Counting], None], held: Counting) -> tuple[Picture, Picture]:
+    before = Picture(held=held)
+    step(held)
+    return before, Picture(held=held)
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (count, "PY_SIDE_EFFECT: every step changes held.number, and"),
+        (replace, "BUFFER_REPLACED_IN_REGION: every step changes held.module.running_mean, and"),
+    ],
+)
+def test_what_every_step_leaves_behind(step: Callable[[Counting], None], said: str) -> None:
+    held, traces = Counting(), Traces()
+    assert not traces.began
+    traces.check(*pictures(step, held), b"operations", {})  # once may be a cache that fills
+    assert traces.began
+    traces.check(*pictures(lambda _: None, held), b"operations", {})
+    with pytest.raises(ProblemError, match=said):
+        traces.check(*pictures(step, held), b"operations", {})
+
+
+def test_steps_of_other_operations_are_for_the_suite_to_judge() -> None:
+    held, traces = Counting(), Traces()
+    for data in (b"a", b"b", b"b"):
+        traces.check(*pictures(count, held), data, {"constant.0": torch.tensor(float(held.number))})
+
+
+def test_constants_that_hold_other_bits() -> None:
+    held, traces = Counting(), Traces()
+    for number in (1.0, 2.0):  # weights may change between steps
+        traces.check(*pictures(lambda _: None, held), b"a", {"constant.0": torch.ones(1), "weight": torch.tensor(number)})
+    with pytest.raises(ProblemError, match=r"UNSEEN_WORK: constant\.0 holds other bits"):
+        traces.check(*pictures(lambda _: None, held), b"a", {"constant.0": -torch.ones(1)})
+
+
+def test_what_a_captured_step_leaves_behind() -> None:
+    beside.check_capture(*pictures(lambda _: None, Counting()))
+    with pytest.raises(ProblemError, match=r"PY_SIDE_EFFECT: the step changes held\.number while it is captured"):
+        beside.check_capture(*pictures(count, Counting()))
+    with pytest.raises(ProblemError, match=r"LAZY_BUFFER_IN_POOL: held\.made was made while"):
+        beside.check_capture(*pictures(make, Counting()))
+
+
+def test_some_of_many_are_named() -> None:
+    assert [beside.named("abcde"[:number]) for number in (1, 3, 5)] == ["a", "a, b, c", "a, b, c and 2 more"]
 
 
 def test_writes_that_no_operation_names_are_seen() -> None:
