@@ -10,7 +10,6 @@ STAMPS := build/stamps
 PYTHON := .venv/bin/python
 # Known only once build/stamps/go is made, so it is expanded in recipes alone.
 GO = $(shell cat $(STAMPS)/go)
-VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 GOBUILD = CGO_ENABLED=1 $(GO) build -trimpath -buildvcs=false -ldflags='-s -w'
 
 # Tests and commands find the interpreter, its packages and the toolchain by these.

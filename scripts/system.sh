@@ -14,7 +14,7 @@ command -v gcc >/dev/null || need gcc "builds the parts of the engine that are w
 command -v g++ >/dev/null || need g++ "compiles kernels for the host device"
 [ -e /usr/include/stdlib.h ] || need libc6-dev "headers of the C library"
 [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -e /etc/pki/tls/certs/ca-bundle.crt ] || need ca-certificates "downloads of packages"
-command -v git >/dev/null || need git "tells the version of a build"
+command -v git >/dev/null || need git "lists the files that are checked, fuzzed and bundled"
 scripts/python.sh >/dev/null || need python3-venv "the reference plugin; CPython 3.10 or newer"
 ldconfig=$(command -v ldconfig || echo /sbin/ldconfig)
 "$ldconfig" -p 2>/dev/null | grep -q 'libGL\.so\.1' || need libgl1 "OpenCV, which libreyolo imports"
