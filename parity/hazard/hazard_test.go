@@ -66,6 +66,9 @@ func TestFound(t *testing.T) {
 	if hazard.Healthy(result.Result{Verdict: result.Consistent}, true) || !hazard.Healthy(result.Result{Verdict: result.Exact}, true) {
 		t.Error("a GPU must prove a twin exact")
 	}
+	if !hazard.Healthy(result.Result{Verdict: result.Consistent}, false) || hazard.Healthy(result.Result{Verdict: result.Refused}, false) {
+		t.Error("on the host a twin is consistent, and nothing else")
+	}
 }
 
 func TestChoose(t *testing.T) {

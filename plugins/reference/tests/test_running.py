@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import datetime
 import gc
+import glob
+import io
 import logging
 import os
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +90,19 @@ def test_variables_beside_the_familys_own(path: str, monkeypatch: pytest.MonkeyP
     running.check()
 
 
+def test_settings_alone_are_looked_at_of_others() -> None:
+    def step() -> None:
+        torch.nn.functional.silu(torch.zeros(1))
+        assert torch.backends.cudnn.deterministic is not None
+        assert logging.getLogger().manager.disable is not None
+
+    running = Running()
+    with running.watch():
+        step()
+    names = {name for name in running.variables() if name.startswith(("torch", "logging"))}
+    assert names == {"torch.backends.cudnn.deterministic"}
+
+
 def test_functions_are_not_kept() -> None:
     step, running = enclosed(), Running()
     with running.watch():
@@ -98,6 +114,13 @@ def test_functions_are_not_kept() -> None:
     assert "step#0" not in running.variables()
 
 
+def from_a_socket() -> None:
+    one, other = socket.socketpair()
+    with one, other:
+        other.send(b"7")
+        one.recv(1)
+
+
 ASKS: dict[str, Callable[[], Any]] = {
     "time": time.time,
     "monotonic": time.monotonic,
@@ -106,6 +129,9 @@ ASKS: dict[str, Callable[[], Any]] = {
     "open": lambda: Path("/dev/null").read_text(),
     "os.open": lambda: os.close(os.open("/dev/null", os.O_RDONLY)),
     "list": lambda: list(Path("/dev").iterdir()),
+    "socket": from_a_socket,
+    "by way of the standard library": lambda: os.path.exists("/nonexistent"),  # noqa: PTH110
+    "by way of more of it": lambda: glob.glob("/nonexistent/*"),  # noqa: PTH207
 }
 
 
@@ -128,5 +154,6 @@ def test_what_is_no_look_outside() -> None:
         logging.getLogger("of nobody").warning("with the time of the line")
         time.perf_counter()
         os.environ.get("HOME")
+        io.BytesIO(b"in memory").read()
         import json  # noqa: F401
     running.check()
