@@ -5,7 +5,9 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -281,6 +283,13 @@ func TestGrantRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for lifetime, want := range map[time.Duration]string{-time.Hour: grant.BadLifetime, 0: grant.BadLifetime, time.Second: "",
+		10 * certificate.Lifetime: "", 10*certificate.Lifetime + 1: grant.BadLifetime} {
+		_, err := grant.Grant(good, evidence, made, lifetime)
+		if got := strings.Join(reasons(t, err), " "); got != want {
+			t.Errorf("good for %v: %v", lifetime, err)
+		}
+	}
 	for name, c := range map[string]struct {
 		device string
 		faults suitetest.Faults
@@ -293,7 +302,8 @@ func TestGrantRefuses(t *testing.T) {
 	} {
 		r, e := verified(t, gate.Predict, c.device, c.faults)
 		_, err := grant.Grant(r, e, made, certificate.Lifetime)
-		if got := reasons(t, err); !slices.Contains(got, c.want) || !slices.Contains(got, grant.NotExact) {
+		said := r.Reason == "" || err != nil && strings.Contains(err.Error(), fmt.Sprintf("is %s (%s): ", r.Verdict, r.Reason))
+		if got := reasons(t, err); !slices.Contains(got, c.want) || !slices.Contains(got, grant.NotExact) || !said {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -379,6 +389,38 @@ func TestFlagsPage(t *testing.T) {
 	}
 	if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, page.Bytes()) {
 		t.Errorf("%s is not what the certificates say (go test ./parity/certificate -rewrite writes it anew): %v", path, err)
+	}
+}
+
+// The user's keys lie where the variable says, or else with all else that is configured.
+func TestUserKeyring(t *testing.T) {
+	folder := t.TempDir()
+	for _, c := range []struct{ name, variable, config, want string }{
+		{"the variable", "keys", folder, "keys"},
+		{"the user's configuration", "", folder, filepath.Join(folder, "samebits", "keys")},
+		{"neither", "", "", ""},
+	} {
+		t.Setenv(certificate.FolderVariable, c.variable)
+		t.Setenv("XDG_CONFIG_HOME", c.config)
+		t.Setenv("HOME", "")
+		ring, err := certificate.UserKeyring()
+		if ring.Folder != c.want || (c.want == "") != slices.Contains(reasons(t, err), certificate.KeyMissing) {
+			t.Errorf("%s: %q, %v", c.name, ring.Folder, err)
+		}
+	}
+}
+
+// What is too long to be a certificate is not read.
+func TestLongFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "long"+certificate.Extension)
+	for size, want := range map[int64]string{certificate.Limit: "", certificate.Limit + 1: certificate.Unreadable} {
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, size)); err != nil {
+			t.Fatal(err)
+		}
+		file, err := certificate.ReadFile(path)
+		if got := strings.Join(reasons(t, err), " "); got != want || (want == "") != (int64(len(file.Data)) == size) {
+			t.Errorf("%d bytes: %d were read, %v", size, len(file.Data), err)
+		}
 	}
 }
 
