@@ -52,7 +52,7 @@ was called wrongly; 3 something broke, or the run was interrupted.`,
 	flags.StringSliceVar(&f.groups, "group", []string{launch.Matrix}, "of --all and patterns: groups of the reference plugin's table")
 	flags.IntVar(&f.rounds, "rounds", 5, "rounds, in each of which every arm is measured once")
 	flags.IntVar(&f.iterations, "iterations", 0, "steps of an arm in a round (default: as many as fill 0.3 s)")
-	flags.IntVar(&f.starts, "starts", 1, "processes to start for each kind of first prediction; 0: measure none")
+	flags.IntVar(&f.starts, "starts", 1, "processes to start for each kind of first prediction, with no kernel in the cache one; 0: measure none")
 	flags.BoolVar(&f.noCompile, "no-compile", false, "leave torch.compile out")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object at the end (docs/bench.md), and nothing else on stdout")
 	flags.StringVar(&f.output, "output", "", "folder for "+benchFile+" and "+benchPage+", written anew after each cell")
