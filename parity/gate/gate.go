@@ -3,6 +3,7 @@
 package gate
 
 import (
+	"fmt"
 	"slices"
 
 	"samebits/bridge/certificate"
@@ -161,6 +162,13 @@ type Finding = certificate.Finding
 // Skip is the finding of a gate that was not judged.
 func Skip(reason Reason, detail string) Finding {
 	return Finding{Outcome: Skipped, Reason: reason, Detail: detail}
+}
+
+// fail makes a finding one of a failure. The first counts: what comes behind it may come of it.
+func fail(f *Finding, reason Reason, format string, args ...any) {
+	if f.Outcome != Failed {
+		f.Outcome, f.Reason, f.Detail = Failed, reason, fmt.Sprintf(format, args...)
+	}
 }
 
 // Sum makes one finding of those of several arms: it fails if one does, and is skipped only if all are.

@@ -90,19 +90,13 @@ func NewWatch(eager Run) *Watch {
 		replay: Finding{Outcome: Passed}, stale: Finding{Outcome: Passed}}
 }
 
-func (w *Watch) fail(f *Finding, reason Reason, format string, args ...any) {
-	if f.Outcome != Failed {
-		f.Outcome, f.Reason, f.Detail = Failed, reason, fmt.Sprintf(format, args...)
-	}
-}
-
 // Replayed takes what a replay of a probe left in outputs that were poisoned before.
 func (w *Watch) Replayed(probe string, got Outputs) error {
 	w.figures.Replays[probe]++
 	n := w.figures.Replays[probe]
 	want := w.eager[probe]
 	if err := shapes(want, got); err != nil {
-		w.fail(&w.replay, OutputsOfOtherShape, "probe %s: %v", probe, err)
+		fail(&w.replay, OutputsOfOtherShape, "probe %s: %v", probe, err)
 		return nil
 	}
 	w.figures.Outputs = len(got)
@@ -113,10 +107,10 @@ func (w *Watch) Replayed(probe string, got Outputs) error {
 	}
 	for _, output := range got {
 		if len(output.Data) > 0 && len(bytes.Trim(output.Data, string([]byte{Poison}))) == 0 {
-			w.fail(&w.replay, OutputNotWritten, "replay %d of probe %s left the poison in output %s", n, probe, output.Name)
+			fail(&w.replay, OutputNotWritten, "replay %d of probe %s left the poison in output %s", n, probe, output.Name)
 		}
 	}
-	w.fail(&w.replay, OutputDiffers, "replay %d of %v", n, all[0])
+	fail(&w.replay, OutputDiffers, "replay %d of %v", n, all[0])
 	w.figures.Differences = append(w.figures.Differences, all[:min(len(all), maxDifferences-len(w.figures.Differences))]...)
 	return nil
 }
@@ -148,7 +142,7 @@ func (w *Watch) checkStale(probe string, got Outputs) {
 		}
 		for i, output := range w.eager[other] {
 			if got[i].Digest == output.Digest && output.Digest != w.eager[probe][i].Digest {
-				w.fail(&w.stale, StaleOutput, "replay %d of probe %s gives output %s of probe %s",
+				fail(&w.stale, StaleOutput, "replay %d of probe %s gives output %s of probe %s",
 					w.figures.Replays[probe], probe, output.Name, other)
 			}
 		}
@@ -160,7 +154,7 @@ func (w *Watch) Held(probe string, before, now Outputs) {
 	w.figures.Held++
 	for i := range before {
 		if before[i].Digest != now[i].Digest {
-			w.fail(&w.replay, OutputOverwritten, "output %s of probe %s changed when another probe was replayed", before[i].Name, probe)
+			fail(&w.replay, OutputOverwritten, "output %s of probe %s changed when another probe was replayed", before[i].Name, probe)
 		}
 	}
 }
@@ -169,7 +163,7 @@ func (w *Watch) Held(probe string, before, now Outputs) {
 func (w *Watch) Replay() Finding {
 	for _, probe := range slices.Sorted(maps.Keys(w.eager)) {
 		if n := w.figures.Replays[probe]; n < MinReplays {
-			w.fail(&w.replay, TooFewReplays, "probe %s was replayed %d times; %d are needed", probe, n, MinReplays)
+			fail(&w.replay, TooFewReplays, "probe %s was replayed %d times; %d are needed", probe, n, MinReplays)
 		}
 	}
 	f := w.replay

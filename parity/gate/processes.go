@@ -1,7 +1,5 @@
 package gate
 
-import "fmt"
-
 // MinProcesses is how many fresh processes of a cell must agree.
 const MinProcesses = 5
 
@@ -25,11 +23,6 @@ type ProcessFigures struct {
 func JudgeProcesses(all []Process, cold int, order []string) (Finding, error) {
 	figures := ProcessFigures{Processes: len(all), Arms: map[string]int{}}
 	f := Finding{Outcome: Passed}
-	fail := func(reason Reason, format string, args ...any) {
-		if f.Outcome != Failed {
-			f.Outcome, f.Reason, f.Detail = Failed, reason, fmt.Sprintf(format, args...)
-		}
-	}
 	first := map[string]Process{}
 	for _, p := range all {
 		figures.Arms[p.Arm]++
@@ -45,7 +38,7 @@ func JudgeProcesses(all []Process, cold int, order []string) (Finding, error) {
 		}
 		for _, probe := range order {
 			if err := shapes(base.Run[probe], p.Run[probe]); err != nil {
-				fail(OutputsOfOtherShape, "%s, probe %s: %v", what, probe, err)
+				fail(&f, OutputsOfOtherShape, "%s, probe %s: %v", what, probe, err)
 				continue
 			}
 			found, err := differences(probe, base.Run[probe], p.Run[probe])
@@ -53,13 +46,13 @@ func JudgeProcesses(all []Process, cold int, order []string) (Finding, error) {
 				return f, err
 			}
 			if len(found) > 0 {
-				fail(reason, "%s and %s in processes of their own: %v", base.Arm, what, found[0])
+				fail(&f, reason, "%s and %s in processes of their own: %v", base.Arm, what, found[0])
 			}
 			figures.Differences = append(figures.Differences, found[:min(len(found), maxDifferences-len(figures.Differences))]...)
 		}
 	}
 	if figures.Processes < MinProcesses || figures.Cold < cold {
-		fail(TooFewProcesses, "%d processes, %d of them with a cold cache of kernels; %d and %d are needed", figures.Processes, figures.Cold, MinProcesses, cold)
+		fail(&f, TooFewProcesses, "%d processes, %d of them with a cold cache of kernels; %d and %d are needed", figures.Processes, figures.Cold, MinProcesses, cold)
 	}
 	f.Figures = figures
 	return f, nil

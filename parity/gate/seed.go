@@ -24,11 +24,6 @@ type SeedFigures struct {
 func JudgeSeed(eager, got []Drawing) (Finding, error) {
 	figures := SeedFigures{Steps: len(got), Random: random(eager), Generator: len(got) > 0 && got[0].Generator != ""}
 	f := Finding{Outcome: Passed}
-	fail := func(reason Reason, format string, args ...any) {
-		if f.Outcome != Failed {
-			f.Outcome, f.Reason, f.Detail = Failed, reason, fmt.Sprintf(format, args...)
-		}
-	}
 	if len(eager) != len(got) {
 		return f, fmt.Errorf("%d steps instead of %d", len(got), len(eager))
 	}
@@ -36,7 +31,7 @@ func JudgeSeed(eager, got []Drawing) (Finding, error) {
 		g := got[i]
 		what := fmt.Sprintf("seed %d, step %d", g.Seed, g.Number)
 		if err := shapes(want.Outputs, g.Outputs); err != nil {
-			fail(OutputsOfOtherShape, "%s: %v", what, err)
+			fail(&f, OutputsOfOtherShape, "%s: %v", what, err)
 			continue
 		}
 		all, err := differences(g.Probe, want.Outputs, g.Outputs)
@@ -45,13 +40,13 @@ func JudgeSeed(eager, got []Drawing) (Finding, error) {
 		}
 		if len(all) > 0 {
 			if i > 0 && g.Outputs.Same(got[i-1].Outputs) && !want.Outputs.Same(eager[i-1].Outputs) {
-				fail(RNGNotReplayed, "%s: it draws what the step before drew", what)
+				fail(&f, RNGNotReplayed, "%s: it draws what the step before drew", what)
 			}
-			fail(RNGStreamDiffers, "%s, %v", what, all[0])
+			fail(&f, RNGStreamDiffers, "%s, %v", what, all[0])
 			figures.Differences = append(figures.Differences, all[:min(len(all), maxDifferences-len(figures.Differences))]...)
 		}
 		if want.Generator != "" && g.Generator != "" && want.Generator != g.Generator {
-			fail(RNGStreamDiffers, "%s: its generator is in another state than eager's", what)
+			fail(&f, RNGStreamDiffers, "%s: its generator is in another state than eager's", what)
 		}
 	}
 	f.Figures = figures

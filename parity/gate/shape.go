@@ -58,11 +58,6 @@ func JudgeShape(s Shapes, eager []Run) (Finding, error) {
 	default:
 		f.Outcome = Passed
 	}
-	fail := func(reason Reason, format string, args ...any) {
-		if f.Outcome != Failed {
-			f.Outcome, f.Reason, f.Detail = Failed, reason, fmt.Sprintf(format, args...)
-		}
-	}
 	for i, turn := range s.Turns {
 		what := fmt.Sprintf("turn %d, of %s", i+1, s.Names[turn.Of])
 		if i > 0 {
@@ -70,7 +65,7 @@ func JudgeShape(s Shapes, eager []Run) (Finding, error) {
 		}
 		want := eager[turn.Of][turn.Probe]
 		if err := shapes(want, turn.Got); err != nil {
-			fail(OutputsOfOtherShape, "%s, probe %s: %v", what, turn.Probe, err)
+			fail(&f, OutputsOfOtherShape, "%s, probe %s: %v", what, turn.Probe, err)
 			continue
 		}
 		all, err := differences(turn.Probe, want, turn.Got)
@@ -81,18 +76,18 @@ func JudgeShape(s Shapes, eager []Run) (Finding, error) {
 			continue
 		}
 		if name, is := answerOf(turn.Got, turn.Probe, s.Names, eager, turn.Of); is {
-			fail(StaleOutput, "%s, probe %s: it gives what is right for %s", what, turn.Probe, name)
+			fail(&f, StaleOutput, "%s, probe %s: it gives what is right for %s", what, turn.Probe, name)
 		}
-		fail(ShapeDiffers, "%s, %v", what, all[0])
+		fail(&f, ShapeDiffers, "%s, %v", what, all[0])
 		figures.Differences = append(figures.Differences, all[:min(len(all), maxDifferences-len(figures.Differences))]...)
 	}
 	if s.Stranger.Key != "" {
 		name, stale := answerOf(s.Stranger.Outputs, s.Stranger.Probe, s.Names, eager, -1)
 		switch {
 		case stale:
-			fail(StaleOutput, "a key of %s, for which there is no graph, gets the answer for %s", s.Stranger.Key, name)
+			fail(&f, StaleOutput, "a key of %s, for which there is no graph, gets the answer for %s", s.Stranger.Key, name)
 		case s.Stranger.Became == "":
-			fail(KeyIgnored, "a key of %s, for which there is no graph, was replayed", s.Stranger.Key)
+			fail(&f, KeyIgnored, "a key of %s, for which there is no graph, was replayed", s.Stranger.Key)
 		}
 	}
 	f.Figures = figures

@@ -84,16 +84,14 @@ func (p Passage) figures() PassageFigures {
 	return f
 }
 
-// judgement is a finding in the making: the first failure counts, and a failure counts before an unknown situation.
+// judgement is a finding in the making: a failure counts before an unknown situation.
 type judgement struct {
 	Finding
 	figures SituationFigures
 }
 
 func (j *judgement) fail(reason Reason, format string, args ...any) {
-	if j.Outcome != Failed {
-		j.Outcome, j.Reason, j.Detail = Failed, reason, fmt.Sprintf(format, args...)
-	}
+	fail(&j.Finding, reason, format, args...)
 }
 
 func (j *judgement) skip(reason Reason, format string, args ...any) {
