@@ -244,7 +244,7 @@ func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, err
 	if a.kind == "native" {
 		reply.Launches = arm.LaunchList{Kinds: []string{"kernel relu", "library convolution"}, Kind: []uint8{1, 0, 1}, Lane: []uint8{0, 1, 0}}
 	}
-	return a.furtherLoad(reply), nil
+	return a.furtherLoad(reply, len(r.Options) > 0), nil
 }
 
 func (a *fakeArm) specs() []tensor.Spec {

@@ -59,7 +59,11 @@ func (a *fakeArm) furtherBuild(r arm.BuildReply) arm.BuildReply {
 	return r
 }
 
-func (a *fakeArm) furtherLoad(r arm.LoadReply) arm.LoadReply {
+// furtherLoad says what else a loaded model takes and gives. A recording is added to those that are there, or takes their place.
+func (a *fakeArm) furtherLoad(r arm.LoadReply, added bool) arm.LoadReply {
+	if !added {
+		a.keys = nil
+	}
 	if a.name == arm.ReferenceWhole || a.name == arm.ReferenceRest {
 		r.Outputs = []tensor.Spec{final()}
 	}

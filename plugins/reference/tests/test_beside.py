@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 import torch
-from conftest import built, probe, take
-from test_recorder import hand_made
+from conftest import built, hand_made, probe, take
 
 from samebits_reference import beside
 from samebits_reference.beside import Generators, Traces, capture_is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from conftest import HostMemory, built, named, probe, take
+from conftest import HostMemory, built, hand_made, named, probe, take
 from torch import nn
 
 from samebits_reference.arms import EAGER, ReferenceArm
@@ -14,10 +14,9 @@ from samebits_wire import arm_pb2 as wire
 from samebits_wire import recording_pb2 as pb
 
 
-def hand_made(module: nn.Module) -> Built:
-    real = built("resnet")
-    of = Built(real.cell, real.order, real.device, module.eval(), "none", module, {})
-    of.step(probe(real, 0))
+def run_once(module: nn.Module) -> Built:
+    of = hand_made(module)
+    of.step(probe(of, 0))
     return of
 
 
@@ -45,7 +44,7 @@ class Keeping(nn.Module):
 
 
 def test_what_is_kept_is_recorded() -> None:
-    of, kept = hand_made(Keeping()), Kept()
+    of, kept = run_once(Keeping()), Kept()
     for _ in range(3):
         recording = made(kept, of)
         assert names(recording) == ["aten::exp", "aten::mul.Tensor"]
@@ -70,7 +69,7 @@ class Alternating(nn.Module):
 @pytest.mark.parametrize("period", [2, 3, 5])
 def test_a_step_that_alternates_stays_seen(period: int, offset: int) -> None:
     """Were the same one of several steps recorded each time, one that alternates would look constant."""
-    of, kept = hand_made(Alternating(period)), Kept()
+    of, kept = run_once(Alternating(period)), Kept()
     for _ in range(offset):
         of.step(probe(built("resnet"), 1))
     assert len({tuple(names(made(kept, of))) for _ in range(2 * period + 4)}) == 2

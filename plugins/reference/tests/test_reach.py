@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from conftest import built, probe, take
+from conftest import built, hand_made, probe, take
 from interpreter import Interpreter
-from test_recorder import hand_made
 from torch import nn
 
 from samebits_reference import recorder

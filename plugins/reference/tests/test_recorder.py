@@ -4,12 +4,12 @@ import collections
 
 import pytest
 import torch
-from conftest import built, probe, recorded, same_bits, take
+from conftest import built, hand_made, probe, recorded, same_bits, take
 from interpreter import Interpreter
 from torch import nn
 
 from samebits_reference import families, recorder
-from samebits_reference.families import Built, Order, flatten
+from samebits_reference.families import Order, flatten
 from samebits_wire import recording_pb2 as pb
 from samebits_wire.problems import ProblemError
 
@@ -107,11 +107,6 @@ def test_header_says_what_was_recorded() -> None:
 
 
 # A family of our own for each hazard: small modules in place of a real one.
-
-
-def hand_made(module: nn.Module) -> Built:
-    real = built("resnet")
-    return Built(real.cell, real.order, real.device, module.eval(), "none", module, {})
 
 
 class Views(nn.Module):

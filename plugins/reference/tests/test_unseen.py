@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import built, named, probe
-from test_recorder import hand_made
+from conftest import built, hand_made, named, probe
 from torch.utils._python_dispatch import _disable_current_modes
 
 from samebits_reference import recorder
