@@ -98,6 +98,8 @@ def numbers() -> Iterator[int]:
 class Held:
     """Something of everything."""
 
+    calls = 0  # of all of them
+
     def __init__(self) -> None:
         self.module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
         self.number, self.text, self.nothing = 1, "a", None
@@ -151,6 +153,7 @@ CHANGES = {
     "held.number_in_c": lambda held: setattr(held.number_in_c, "value", 2),
     "held.tensor.hung": lambda held: setattr(held.tensor, "hung", 2),
     "held.variable.value": lambda held: held.variable.set(2),
+    "Held.calls": lambda held: setattr(type(held), "calls", type(held).calls + 1),
     "held.numbered.at": lambda held: next(held.numbered),
     "held.module.0._forward_hooks.keys": lambda held: held.module[0].register_forward_hook(lambda *_: None),
 }
