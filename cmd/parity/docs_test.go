@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,36 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	if seen < 100 {
 		t.Errorf("only %d commands: looking in the wrong place", seen)
+	}
+}
+
+// Every flag that a document names by itself is one of a command.
+func TestDocumentedFlags(t *testing.T) {
+	var has func(c *cobra.Command, flag string) bool
+	has = func(c *cobra.Command, flag string) bool {
+		return c.Flag(flag) != nil || slices.ContainsFunc(c.Commands(), func(sub *cobra.Command) bool { return has(sub, flag) })
+	}
+	root := (&app{}).root()
+	others := []string{"help", "fmad"} // every command's, and NVRTC's
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`--([a-z][a-z-]*)")
+	seen := 0
+	for _, file := range append(files, "../../README.md", "../../CONTRIBUTING.md") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllStringSubmatch(string(data), -1) {
+			if seen++; !has(root, m[1]) && !slices.Contains(others, m[1]) {
+				t.Errorf("%s: no command has the flag --%s", file, m[1])
+			}
+		}
+	}
+	if seen < 80 {
+		t.Errorf("only %d flags: looking in the wrong place", seen)
 	}
 }
 
