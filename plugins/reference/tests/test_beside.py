@@ -10,6 +10,7 @@ import itertools
 import random
 import types
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,6 +121,9 @@ class Held:
         self.number_in_c = ctypes.c_int(1)
         self.tensor = torch.zeros(1)
         self.tensor.hung = 1  # type: ignore[attr-defined]
+        self.tensor.itself = self.tensor  # type: ignore[attr-defined]
+        self.running = numbers()
+        next(self.running)
         self.variable: contextvars.ContextVar[int] = contextvars.ContextVar("number")
 
 
@@ -153,6 +157,10 @@ CHANGES = {
     "held.number_in_c": lambda held: setattr(held.number_in_c, "value", 2),
     "held.tensor.hung": lambda held: setattr(held.tensor, "hung", 2),
     "held.variable.value": lambda held: held.variable.set(2),
+    "held.running.number": lambda held: next(held.running),
+    "held.running.at": lambda held: held.running.close(),
+    "held.arrays[2]": lambda held: held.arrays.__setitem__(2, np.float32(3)),
+    "held.arrays[3]": lambda held: held.arrays[3].__setitem__(0, 1.0),
     "Held.calls": lambda held: setattr(type(held), "calls", type(held).calls + 1),
     "held.numbered.at": lambda held: next(held.numbered),
     "held.module.0._forward_hooks.keys": lambda held: held.module[0].register_forward_hook(lambda *_: None),
@@ -176,6 +184,13 @@ def test_a_picture_does_not_mind_what_is_equal() -> None:
     held.number, held.text = 1, "a"
     held.module[0].weight.data.mul_(2)  # in place: a replay follows
     assert Picture(held=held).since(before) == []
+
+
+def test_a_picture_ends_where_it_is_too_deep() -> None:
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    assert Picture(deep=deep).since(Picture(deep=deep)) == []
 
 
 def test_a_picture_knows_parameters_and_buffers() -> None:
