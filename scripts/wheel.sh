@@ -56,17 +56,16 @@ build() {
 }
 
 # Fails if a wheel would not run elsewhere, or tells of this machine.
-check() { # wheel, version
-    local folder library bad
+check() ( # wheel, version
     folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
     "$(python_of "$2")" -m zipfile -e "$1" "$folder"
     library=$(find "$folder" -name '_samebits*.so')
     bad=$(readelf -d "$library" | grep -E 'NEEDED|RPATH|RUNPATH' | grep -vE 'NEEDED.*\[(libc\.so\.6|libm\.so\.6)\]' || true)
     [ -z "$bad" ] || { echo "$1 links more than the C library: $bad" >&2; return 1; }
     bad=$(grep -rlaF -e "$root" -e "$HOME/" -e "$(go env GOROOT)" -e "$(go env GOMODCACHE)" -e "$(dirname "$(python_of "$2")")" "$folder" || true)
     [ -z "$bad" ] || { echo "$1 has paths of this machine, in $bad" >&2; return 1; }
-    rm -rf "$folder"
-}
+)
 
 # Run pytest of the Python $1 on the tests, elsewhere than in the sources, which would be imported instead of the wheel.
 run_tests() {
