@@ -49,6 +49,28 @@ def test_generators_that_stay() -> None:
     assert generators.problems == []
 
 
+class Draws(torch.nn.Module):
+    def __init__(self, draw: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.draw = draw
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.draw(x)
+
+
+@pytest.mark.parametrize(
+    ("draw", "reasons"),
+    [
+        (lambda x: x * random.random(), ["RNG_STATE_IN_REGION"]),
+        (torch.rand_like, ["RANDOM_OPERATION"]),  # which says more of it than that a generator moved
+    ],
+)
+def test_a_step_that_draws(draw: Callable[[torch.Tensor], torch.Tensor], reasons: list[str]) -> None:
+    with pytest.raises(ProblemError) as refusal:
+        take(hand_made(Draws(draw)), probe(built("resnet"), 1))
+    assert [problem.reason for problem in refusal.value.problems] == reasons
+
+
 class Asks(torch.nn.Module):
     def __init__(self, twin: bool) -> None:
         super().__init__()
