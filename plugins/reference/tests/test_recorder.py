@@ -100,6 +100,7 @@ def test_header_says_what_was_recorded() -> None:
     assert (header.family, header.size, header.task, header.mode) == ("resnet", "18", "classify", "predict")
     assert (header.precision, header.profile, header.device_type) == ("fp32", "exact-1", "cpu")
     assert (header.imgsz, header.batch, header.seed, header.schema) == (64, 1, 0, 1)
+    assert [(setting.key, setting.value) for setting in header.environment] == [("torch", torch.__version__)]
     settings = [(setting.key, setting.value) for setting in header.profile_settings]
     assert settings == sorted(settings)
     assert ("torch.backends.cudnn.deterministic", "on") in settings
