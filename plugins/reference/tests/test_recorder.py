@@ -179,6 +179,8 @@ class Refused(nn.Module):
                 return torch.fft.rfft(x)
             case "resize":
                 return (x + 1).resize_(2, 2)
+            case "lazy negative":
+                return torch._neg_view(x)
         raise AssertionError(self.hazard)
 
 
@@ -193,6 +195,7 @@ class Refused(nn.Module):
         ("sparse", "UNRECORDABLE"),
         ("complex", "UNRECORDABLE"),
         ("resize", "UNRECORDABLE"),
+        ("lazy negative", "UNRECORDABLE"),
     ],
 )
 def test_what_cannot_be_recorded_is_refused(hazard: str, reason: str) -> None:
