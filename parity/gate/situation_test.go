@@ -141,6 +141,7 @@ func TestSeeds(t *testing.T) {
 		{"the same again", draw("g", a, b), draw("g", a, a), RNGNotReplayed, true},
 		{"another", draw("g", a, b), draw("g", b, a), RNGStreamDiffers, true},
 		{"another state", draw("g", a, a), draw("h", a, a), RNGStreamDiffers, false},
+		{"another shape", draw("g", a, b), draw("g", a, scalars(2, 2)), OutputsOfOtherShape, true},
 	} {
 		f, err := JudgeSeed(c.eager, c.got)
 		if err != nil || f.Reason != c.reason || (f.Outcome == Passed) != (c.reason == "") || f.Figures.(SeedFigures).Random != c.random {
