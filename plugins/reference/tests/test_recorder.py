@@ -158,6 +158,7 @@ class Refused(nn.Module):
         super().__init__()
         self.hazard = hazard
         self.register_buffer("seen", torch.zeros(1))
+        self.spectrum = torch.ones(1, dtype=torch.complex64)
         self.inner = nn.Identity()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -179,6 +180,8 @@ class Refused(nn.Module):
                 return torch.fft.rfft(x)
             case "resize":
                 return (x + 1).resize_(2, 2)
+            case "complex constant":
+                return x + torch.view_as_real(self.spectrum).sum()
             case "lazy negative":
                 return torch._neg_view(x)
         raise AssertionError(self.hazard)
@@ -195,6 +198,7 @@ class Refused(nn.Module):
         ("sparse", "UNRECORDABLE"),
         ("complex", "UNRECORDABLE"),
         ("resize", "UNRECORDABLE"),
+        ("complex constant", "UNRECORDABLE"),
         ("lazy negative", "UNRECORDABLE"),
     ],
 )
@@ -212,6 +216,19 @@ def test_every_refusal_of_a_step_is_named() -> None:
     with pytest.raises(ProblemError) as refusal:
         take(of, probe(built("resnet"), 1))
     assert {problem.reason for problem in refusal.value.problems} == {"RANDOM_OPERATION", "DYNAMIC_OPERATION"}
+
+
+def test_indices_along_some_dimensions_are_recorded() -> None:
+    class Picks(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("columns", torch.tensor([2, 0]))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x[:, :, self.columns]
+
+    (operation,) = take(hand_made(Picks()), probe(built("resnet"), 1)).recording.operations
+    assert operation.name == "aten::index.Tensor"
 
 
 def test_a_step_without_tensors_is_refused() -> None:
