@@ -204,6 +204,18 @@ func TestRounding(t *testing.T) {
 	if err != nil || f.Outcome != Failed || f.Reason != OutputsOfOtherShape {
 		t.Errorf("an output of another name: %+v, %v", f, err)
 	}
+	named := func(name string, run Run) Run {
+		o := run["A"][0]
+		o.Name = name
+		return Run{"A": {o}}
+	}
+	if _, err := JudgeRounding(named("z", exact), bf(0x80), bf(0x80), []string{"A"}); err == nil {
+		t.Error("no error where the double-precision arm gives another output")
+	}
+	two := func(run Run) Run { return Run{"A": {run["A"][0], named("z", run)["A"][0]}} }
+	if f, err := JudgeRounding(two(exact), two(bf(0x80)), two(bf(0x90)), []string{"A"}); err != nil || !strings.HasPrefix(f.Detail, "output y is off") {
+		t.Errorf("two outputs that are worse: %+v, %v", f, err)
+	}
 	// The bits are the same if they are in every probe.
 	both := func(a, b Run) Run { return Run{"A": a["A"], "B": b["A"]} }
 	for same, native := range map[bool]Run{true: both(bf(0x80), bf(0x80)), false: both(bf(0x81), bf(0x80))} {
