@@ -21,8 +21,8 @@ func (a *app) list() *cobra.Command {
 That a family is listed does not mean that the native engine knows all its operations: verify says which it lacks.
 
 The group matrix is the list of LibreYOLO's families with CUDA graphs; variant cuts one of them elsewhere, own-path predicts
-otherwise than by one forward on images, and beyond is what the recorder must refuse. docs/families.md explains each. The group
-planted, of selftest, is listed with --planted alone.`,
+otherwise than by one forward on images, and beyond is what the recorder must refuse; custom are families that you added.
+docs/families.md explains each. The group planted, of selftest, is listed with --planted alone.`,
 		Example: `  parity list
   parity list --json | jq -r 'select(.task == "detect" and .group == "matrix") | .family'`,
 		Args: cobra.NoArgs,

@@ -21,7 +21,7 @@ type Entry struct {
 	Size    string `json:"size"`   // of the parity list, taken where none is named
 	ImgSize int64  `json:"imgsz"`  // of the parity list
 	Native  int64  `json:"native"` // the image size that the family was made for
-	Group   string `json:"group"`  // Matrix; or beside it: variant, own-path, and beyond, which is refused; or Planted
+	Group   string `json:"group"`  // Matrix; or beside it: variant, own-path, custom, and beyond, which is refused; or Planted
 }
 
 // Matrix is the group of the families and tasks of the parity list.

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from samebits_reference import own_paths, season, texts
-from samebits_reference.cells import Cell
+from samebits_reference.cells import CUSTOM, Cell
 from samebits_reference.planted import table
 from samebits_reference.planted.body import Family
 from samebits_wire.problems import Kind, Problem, ProblemError
@@ -31,10 +31,28 @@ def load_class(cell: Cell) -> Any:
     """Import the class of a cell."""
     module, _, classname = cell.path.rpartition(".")
     try:
-        return getattr(importlib.import_module(module), classname)
+        found = importlib.import_module(module)
     except ImportError as error:
-        problem = Problem("FAMILY_UNAVAILABLE", f"{cell.family} cannot be imported: {error}", "family")
-        raise ProblemError(problem, Kind.WRONG_ORDER) from error
+        raise _unavailable(f"{cell.family} cannot be imported: {error}") from error
+    if not hasattr(found, classname):
+        raise _unavailable(f"{cell.family} cannot be imported: {module} has no {classname}")
+    return getattr(found, classname)
+
+
+def _unavailable(*whys: str) -> ProblemError:
+    return ProblemError([Problem("FAMILY_UNAVAILABLE", why, "family") for why in whys], Kind.WRONG_ORDER)
+
+
+def _checked(cell: Cell, made: Any) -> Any:
+    """Give what a class of group custom made, if it has what a family must have."""
+    lacks = []
+    if not isinstance(getattr(made, "model", None), torch.nn.Module):
+        lacks.append(f"{cell.classname} has no attribute model that is a torch.nn.Module")
+    if not callable(getattr(made, "_forward", None)):
+        lacks.append(f"{cell.classname} has no method _forward, which takes images")
+    if lacks:
+        raise _unavailable(*lacks)
+    return made
 
 
 def sizes(model_class: Any, cell: Cell) -> dict[str, int]:
@@ -47,7 +65,11 @@ def sizes(model_class: Any, cell: Cell) -> dict[str, int]:
         case "planted":
             return {cell.size: cell.native}
         case _:
-            return dict(getattr(model_class, "TASK_INPUT_SIZES", {}).get(cell.task) or model_class.INPUT_SIZES)
+            of_task = getattr(model_class, "TASK_INPUT_SIZES", {}).get(cell.task)
+            found = of_task or getattr(model_class, "INPUT_SIZES", {})
+            if not found:
+                raise _unavailable(f"{cell.classname} has no INPUT_SIZES: sizes, each with the image size it was made for")
+            return dict(found)
 
 
 def construct(model_class: Any, cell: Cell, size: str, batch: int, seed: int) -> Any:
@@ -71,10 +93,10 @@ def construct(model_class: Any, cell: Cell, size: str, batch: int, seed: int) ->
             case kind if kind in _OWN:
                 return _OWN[kind](model_class, size, cell.variant, batch)
             case _:
-                return model_class(model_path=None, **common)
+                made = model_class(model_path=None, **common)
+                return _checked(cell, made) if cell.group == CUSTOM else made
     except ImportError as error:
-        problem = Problem("FAMILY_UNAVAILABLE", f"{cell.family} lacks a package: {error}", "family")
-        raise ProblemError(problem, Kind.WRONG_ORDER) from error
+        raise _unavailable(f"{cell.family} lacks a package: {error}") from error
 
 
 def seed_generators(seed: int) -> None:

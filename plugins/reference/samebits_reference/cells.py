@@ -14,6 +14,7 @@ from samebits_reference.planted import table
 from samebits_wire.problems import Problem, ProblemError
 
 MATRIX, VARIANT, OWN_PATH, BEYOND, PLANTED = "matrix", "variant", "own-path", "beyond", "planted"
+CUSTOM = "custom"  # a class that is not of LibreYOLO
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Cell:
     only: int = 0  # the one image size it takes; 0: any multiple of stride
     construct: str = "standard"  # see builders.py
     group: str = MATRIX
-    module: str = "model"  # below libreyolo.models.<package>
+    module: str = "model"  # below libreyolo.models.<package>; of group custom the whole path
     segment: str = ""  # the part of the family's forward that is the step; empty: all of it. See seams.py
     # What the graphs of this cell must stand beside: (family, image size), 0 for this one's. See docs/gates.md, SHAPE.
     others: tuple[tuple[str, int], ...] = ()
@@ -48,6 +49,8 @@ class Cell:
     @property
     def path(self) -> str:
         """Give the dotted path of the class, or of the function that makes a planted module."""
+        if self.group == CUSTOM:
+            return f"{self.module}.{self.classname}"
         if self.group == PLANTED:
             return f"samebits_reference.planted.{self.module}.{self.classname}"
         return f"libreyolo.models.{self.package}.{self.module}.{self.classname}"
