@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 from ._errors import ForkedError, SamebitsWarning, translated
 
@@ -112,6 +112,10 @@ class Handle:
             self.closed = True
             if not forked():
                 run("Close", self.number)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: the number means nothing, or something else, in another process."""
+        raise TypeError(f"a {self.what} of Samebits cannot be pickled or deep-copied: load one more, or one in each process")
 
     def __del__(self) -> None:
         if getattr(self, "process", None) != os.getpid() or self.closed or sys.is_finalizing():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +78,11 @@ class Graphed(Loaded):
 
         """
         name = getattr(dtype, "__name__", None) or str(dtype)
-        wanted = {"imgsz": imgsz or 0, "batch": batch or 0, "dtype": "" if dtype is None else name.removeprefix("torch.")}
+        wanted = {
+            "imgsz": 0 if imgsz is None else operator.index(imgsz),
+            "batch": 0 if batch is None else operator.index(batch),
+            "dtype": "" if dtype is None else name.removeprefix("torch."),
+        }
         return _info(self._call("CaptureGraph", json.dumps(wanted)))
 
     def graph_info(self) -> GraphInfo:

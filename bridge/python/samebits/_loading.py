@@ -30,6 +30,9 @@ WEIGHTS_FILE = "weights.safetensors"
 
 def sources(recording: Source, weights: Source | None) -> tuple[Source, Source]:
     """Find the two files. A folder that `parity record` wrote has both."""
+    check_source(recording, "recording")
+    if weights is not None:
+        check_source(weights, "weights")
     if isinstance(recording, (str, os.PathLike)) and Path(recording).is_dir():
         folder = Path(recording)
         return folder / RECORDING_FILE, folder / WEIGHTS_FILE if weights is None else weights
@@ -40,10 +43,17 @@ def sources(recording: Source, weights: Source | None) -> tuple[Source, Source]:
     return recording, weights
 
 
+def check_source(source: Any, name: str) -> None:
+    """Refuse what is neither a path nor bytes."""
+    if not isinstance(source, (str, os.PathLike, bytes, bytearray, memoryview)):
+        raise TypeError(f"{name} is a path or bytes, not {type(source).__name__}")
+
+
 class Bytes:
     """A file's content, or the bytes that were given, as an address and a length."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, name: str = "weights") -> None:
+        check_source(source, name)
         data = Path(source).read_bytes() if isinstance(source, (str, os.PathLike)) else source
         self.data = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
         self.span = (self.data.ctypes.data, self.data.nbytes)

@@ -37,7 +37,7 @@ def load_trainer(
     """
     recording, weights = sources(recording, weights)
     options = load_options(device, cuda_graph, certificates)
-    recording_bytes, weights_bytes = Bytes(recording), Bytes(weights)
+    recording_bytes, weights_bytes = Bytes(recording, "recording"), Bytes(weights)
     handle = Handle("trainer")
     described = run("LoadTrainer", handle.number, *recording_bytes.span, *weights_bytes.span, options)
     handle.loaded = True
@@ -70,7 +70,7 @@ class Trainer(Graphed):
 
     def add_recording(self, recording: Source) -> None:
         """Load a recording of the same run at another shape of input: the last batch of an epoch. State stays as it is."""
-        data = Bytes(recording)
+        data = Bytes(recording, "recording")
         described = self._call("AddShape", *data.span)
         self._shapes.append((specs(described["inputs"]), specs(described["outputs"])))
         log_line(described)
@@ -151,7 +151,7 @@ class Trainer(Graphed):
             CheckpointError: it is torn, or of another model; `problems` lists everything.
 
         """
-        data = Bytes(checkpoint)
+        data = Bytes(checkpoint, "checkpoint")
         self.steps = self._call("RestoreCheckpoint", *data.span)["steps"]
 
     def save_weights(self, path: str | os.PathLike[str], *, ema: bool = False) -> None:

@@ -56,6 +56,14 @@ def test_of_one_step_alone(tiny: samebits.Model, images: np.ndarray) -> None:
     assert (info.replays, info.eager_steps) == (2, 1)
 
 
+@pytest.mark.parametrize("wrong", [{"imgsz": "640"}, {"imgsz": 8.0}, {"batch": "1"}, {"batch": []}])
+def test_sizes_that_are_no_whole_numbers(tiny: samebits.Model, images: np.ndarray, wrong: Any) -> None:
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        tiny.capture_graph(**wrong)
+    assert tiny.capture_graph(imgsz=np.int64(tiny.imgsz), batch=np.int8(tiny.batch)).captures == 1
+    tiny.predict(images)
+
+
 def test_captured_by_hand_and_released(tiny: samebits.Model, images: np.ndarray) -> None:
     info = tiny.capture_graph()
     (graph,) = info.captured

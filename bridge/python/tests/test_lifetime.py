@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,18 @@ def test_calls_after_close(data: Path, images: np.ndarray, use: Any) -> None:
     assert isinstance(caught.value, RuntimeError)
     assert repr(model).endswith(", closed>")
     model.close()
+
+
+@pytest.mark.parametrize("make", [pickle.dumps, copy.deepcopy])
+def test_neither_pickled_nor_copied(data: Path, images: np.ndarray, make: Any) -> None:
+    """The engine's number of a model may be that of another one in another process."""
+    with samebits.load(data / "tiny") as model, samebits.load_trainer(data / "train") as trainer:
+        with pytest.raises(TypeError, match="a model of Samebits cannot be pickled"):
+            make(model)
+        with pytest.raises(TypeError, match="a trainer of Samebits cannot be pickled"):
+            make(trainer)
+        gc.collect()
+        assert model.predict(images)
 
 
 def test_closed_by_an_error_too(data: Path) -> None:

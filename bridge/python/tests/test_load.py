@@ -36,6 +36,21 @@ def test_a_recording_alone(data: Path) -> None:
         samebits.load(data / "tiny" / "recording.pb")
 
 
+@pytest.mark.parametrize("wrong", [None, 3, {}, [b""]])
+def test_neither_a_path_nor_bytes(data: Path, wrong: Any) -> None:
+    kind = type(wrong).__name__
+    for load in (samebits.load, samebits.load_trainer):
+        with pytest.raises(TypeError, match=f"recording is a path or bytes, not {kind}"):
+            load(wrong, data / "tiny" / "weights.safetensors")
+    with samebits.load(data / "tiny") as model, pytest.raises(TypeError, match=f"weights is a path or bytes, not {kind}"):
+        model.load_weights(wrong)
+    with samebits.load_trainer(data / "train") as trainer:
+        with pytest.raises(TypeError, match=f"checkpoint is a path or bytes, not {kind}"):
+            trainer.restore(wrong)
+        with pytest.raises(TypeError, match=f"recording is a path or bytes, not {kind}"):
+            trainer.add_recording(wrong)
+
+
 @pytest.mark.parametrize("cut", [0, 1, 100, -1])
 def test_torn_recordings(data: Path, cut: int) -> None:
     recording = (data / "tiny" / "recording.pb").read_bytes()
