@@ -15,6 +15,7 @@ import (
 
 	"samebits/bridge/diag"
 	"samebits/bridge/host"
+	"samebits/parity/gate"
 	"samebits/parity/launch"
 	"samebits/parity/result"
 	"samebits/parity/suite/suitetest"
@@ -349,5 +350,21 @@ func TestFlagsReachTheLauncher(t *testing.T) {
 	parity(t, f, "list", "--python", "/opt/python", "--predictor", "/opt/predictor", "--trainer", "/opt/trainer", "--timeout", "90s", "-v")
 	if o := f.options; o.Python != "/opt/python" || o.Predictor != "/opt/predictor" || o.Trainer != "/opt/trainer" || o.Deadline.Seconds() != 90 || o.Log == nil {
 		t.Errorf("%+v", o)
+	}
+}
+
+// A command that shows a failure again is asked of the same plugins.
+func TestCommandsNameThePlugins(t *testing.T) {
+	broken := faulty(suitetest.Faults{Native: suitetest.ULPs(2), NativeTrace: true})
+	broken.gpu = true
+	got := parity(t, broken, "verify", "fake", "--predictor", "my engine", "--python=bin/python", "--json")
+	var r result.Result
+	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
+		t.Fatalf("%v\n%s", err, got.stderr)
+	}
+	const plugins = " --device cuda:0 --python bin/python --predictor 'my engine'"
+	trace := r.Gates[gate.Native].Arms["native-eager"].Reproduce
+	if !strings.HasSuffix(r.Reproduce, plugins) || trace != "parity trace"+strings.TrimPrefix(r.Reproduce, "parity verify")+" --probe noise" {
+		t.Errorf("%s\n%s", r.Reproduce, trace)
 	}
 }

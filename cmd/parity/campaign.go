@@ -167,7 +167,7 @@ func (c *campaign) makePlan(device launch.Device) error {
 			continue
 		}
 		s := &suite.Suite{Start: c.backend, Timing: c.timing(), Keep: c.flags.keep, Programs: programs,
-			Together: c.plan.Together, Turns: order, Memory: memory, Gates: c.flags.alone()}
+			Together: c.plan.Together, Turns: order, Memory: memory, Gates: c.flags.alone(), PluginFlags: c.app.plugins.given()}
 		if c.calls != nil {
 			s.Calls = c.calls.add
 		}

@@ -15,6 +15,7 @@ import (
 	"samebits/parity/gate"
 	"samebits/parity/launch"
 	"samebits/parity/suite"
+	"samebits/parity/verifypage"
 )
 
 // pluginFlags say where plugins are and how to treat them.
@@ -33,6 +34,17 @@ func (f *pluginFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.trainer, "trainer", "", "plugin of the native engine for training (default: $"+launch.TrainerVariable+", the one beside this program)")
 	flags.DurationVar(&f.timeout, "timeout", 0, "deadline for each call on a plugin, as 90s or 10m (default: one for each kind of call)")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show what plugins write")
+}
+
+// given are the flags that name plugins, as they were given, a space before each.
+func (f *pluginFlags) given() string {
+	var b strings.Builder
+	for _, flag := range []struct{ name, value string }{{"python", f.python}, {"predictor", f.predictor}, {"trainer", f.trainer}} {
+		if flag.value != "" {
+			b.WriteString(" --" + flag.name + " " + verifypage.Quote(flag.value))
+		}
+	}
+	return b.String()
 }
 
 // start makes the backend that the flags describe.

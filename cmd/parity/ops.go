@@ -103,7 +103,7 @@ func (a *app) runOps(ctx context.Context, f *opsFlags, args []string) error {
 	found, err := checker.Check(ctx, chosen)
 	progress.Done()
 	for i := range found.Findings {
-		found.Findings[i].Reproduce = f.reproduce(&found.Findings[i])
+		found.Findings[i].Reproduce = f.reproduce(&found.Findings[i]) + a.plugins.given()
 	}
 	found.SumUp()
 	if sayErr := a.sayOps(f, found); err == nil {

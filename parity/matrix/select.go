@@ -26,9 +26,10 @@ func IsPattern(text string) bool { return strings.ContainsAny(text, `*?[\/`) }
 // taken as it is, for the plugin says best what is wrong with it. A name without a task is the family's first one.
 func (s Selection) Choose(table []launch.Entry) ([]launch.Entry, error) {
 	if len(s.Families) == 0 {
-		all := s.matching(table, func(launch.Entry) bool { return true })
+		every := func(launch.Entry) bool { return true }
+		all := s.matching(table, every)
 		if len(all) == 0 {
-			return nil, fmt.Errorf("the table has no cell of task %s in group %s", strings.Join(s.Tasks, ", "), strings.Join(s.Groups, ", "))
+			return nil, s.nothing(table, "", every)
 		}
 		return all, nil
 	}
@@ -39,9 +40,10 @@ func (s Selection) Choose(table []launch.Entry) ([]launch.Entry, error) {
 			if _, err := path.Match(family, ""); err != nil {
 				return nil, fmt.Errorf("%q is no pattern: %w", family, err)
 			}
-			found = s.matching(table, func(e launch.Entry) bool { return matches(family, e) })
+			match := func(e launch.Entry) bool { return matches(family, e) }
+			found = s.matching(table, match)
 			if len(found) == 0 {
-				return nil, fmt.Errorf("no cell matches %q; see parity list", family)
+				return nil, s.nothing(table, fmt.Sprintf(" matches %q", family), match)
 			}
 		}
 		for _, e := range found {
@@ -72,6 +74,27 @@ func (s Selection) matching(table []launch.Entry, match func(launch.Entry) bool)
 		}
 	}
 	return found
+}
+
+// nothing says that no line is wanted, and which groups have some that would be.
+func (s Selection) nothing(table []launch.Entry, what string, match func(launch.Entry) bool) error {
+	text := "no cell" + what
+	if len(s.Tasks) > 0 {
+		text += " of task " + strings.Join(s.Tasks, ", ")
+	}
+	if len(s.Groups) > 0 {
+		text += " in group " + strings.Join(s.Groups, ", ")
+	}
+	var others []string
+	for _, e := range (Selection{Tasks: s.Tasks}).matching(table, match) {
+		if !slices.Contains(others, e.Group) {
+			others = append(others, e.Group)
+		}
+	}
+	if len(others) > 0 {
+		return fmt.Errorf("%s; there are some with --group %s", text, strings.Join(others, ","))
+	}
+	return fmt.Errorf("%s; see parity list", text)
 }
 
 // named gives the lines of one family.

@@ -61,9 +61,12 @@ func TestChooseNothing(t *testing.T) {
 		selection matrix.Selection
 		says      string
 	}{
-		{matrix.Selection{Families: []string{"yoloz*"}}, `no cell matches "yoloz*"`},
+		{matrix.Selection{Families: []string{"yoloz*"}}, `no cell matches "yoloz*"; see parity list`},
+		{matrix.Selection{Families: []string{"dome*"}, Groups: []string{"matrix"}}, `no cell matches "dome*" in group matrix; there are some with --group beyond`},
+		{matrix.Selection{Groups: []string{"mine"}}, "no cell in group mine; there are some with --group matrix,beyond"},
+		{matrix.Selection{Groups: []string{"mine"}, Tasks: []string{"classify"}}, "no cell of task classify in group mine; there are some with --group matrix"},
 		{matrix.Selection{Families: []string{"[a"}}, `"[a" is no pattern`},
-		{matrix.Selection{Tasks: []string{"gaze"}, Groups: []string{"matrix"}}, "no cell of task gaze in group matrix"},
+		{matrix.Selection{Tasks: []string{"gaze"}, Groups: []string{"matrix"}}, "no cell of task gaze in group matrix; see parity list"},
 	} {
 		found, err := c.selection.Choose(table)
 		if err == nil || !strings.Contains(err.Error(), c.says) {

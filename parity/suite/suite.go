@@ -27,6 +27,8 @@ type Suite struct {
 	EngineBuild string
 	// Programs are digests of what else takes part, by their keys in the environment of results.
 	Programs map[string]string
+	// PluginFlags are those of the command line that name plugins, a space before each: commands that show something again have them.
+	PluginFlags string
 	// Progress is told before each part of the work; it may be nil.
 	Progress func(Event)
 
@@ -108,15 +110,19 @@ func (s *Suite) begin(cell Cell) *verification {
 
 // command verifies the cell again, some of its gates alone if there are any.
 func (v *verification) command(only ...gate.ID) string {
+	again := "parity verify " + v.flags()
 	if len(only) == 0 {
-		return v.cell.command()
+		return again
 	}
 	names := make([]string, len(only))
 	for i, id := range only {
 		names[i] = string(id)
 	}
-	return v.cell.command() + " --gate " + strings.Join(names, ",")
+	return again + " --gate " + strings.Join(names, ",")
 }
+
+// flags are the command line's for this cell, on the plugins that it was asked of.
+func (v *verification) flags() string { return v.cell.Flags() + v.suite.PluginFlags }
 
 // reproduce is the command that shows the failure of a gate again.
 func (v *verification) reproduce(id gate.ID) string {

@@ -84,7 +84,7 @@ func (c *Culprit) String() string {
 func (v *verification) blame(ctx context.Context, f *gate.Finding) error {
 	figures := f.Figures.(gate.NativeFigures)
 	name := figures.Differences[0].Probe
-	f.Reproduce = "parity trace " + v.cell.Flags() + " --probe " + name
+	f.Reproduce = "parity trace " + v.flags() + " --probe " + name
 	culprit, err := v.trace(ctx, name)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func (v *verification) explain(ctx context.Context, f *gate.Finding, base, got *
 	}
 	f.Detail = strings.Replace(f.Detail, before, figures.Differences[0].String(), 1)
 	if trace {
-		f.Reproduce = fmt.Sprintf("parity trace %s --step %d", v.cell.Flags(), parting.Step)
+		f.Reproduce = fmt.Sprintf("parity trace %s --step %d", v.flags(), parting.Step)
 		switch {
 		case again.culprit != nil:
 			figures.First = again.culprit
