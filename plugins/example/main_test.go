@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"os"
@@ -58,8 +59,10 @@ func TestItScales(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary.LittleEndian.PutUint32(from[0][4:], math.Float32bits(3))
-	if err := p.Disturb(t.Context(), host.DisturbRequest{PoisonOutputs: true}); err != nil || to[0][0] != 0xFF {
-		t.Fatalf("outputs are not poisoned: %v", err)
+	held := bytes.Repeat([]byte{7}, len(to[0]))
+	copy(to[0], held)
+	if err := p.Disturb(t.Context(), host.DisturbRequest{PoisonOutputs: true, Churn: true}); err != nil || !bytes.Equal(to[0], held) {
+		t.Fatalf("what a bank holds is no more: %v", err)
 	}
 	if err := p.Step(t.Context(), 0, 0); err != nil {
 		t.Fatal(err)
