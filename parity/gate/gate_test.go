@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -232,5 +233,27 @@ func TestRounding(t *testing.T) {
 	}
 	if _, err := JudgeRounding(Run{"A": nil}, tensorOf(tensor.Uint8, 1), tensorOf(tensor.Uint8, 1), []string{"A"}); err == nil {
 		t.Error("no error where the double-precision arm lacks an output")
+	}
+}
+
+func TestShapesNameTheOutputs(t *testing.T) {
+	named := func(names ...string) (all Outputs) {
+		for _, name := range names {
+			all = append(all, Output{Spec: tensor.Spec{Name: name}})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		got  Outputs
+		want string
+	}{
+		{named("a", "b", "c"), "<nil>"},
+		{named("b"), "1 outputs instead of 3; missing: a, c"},
+		{named("a", "b", "c", "d"), "4 outputs instead of 3; not wanted: d"},
+		{named("a", "x"), "2 outputs instead of 3; missing: b, c; not wanted: x"},
+	} {
+		if err := shapes(named("a", "b", "c"), c.got); fmt.Sprint(err) != c.want {
+			t.Errorf("%v instead of %s", err, c.want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"samebits/bridge/digest"
 	"samebits/bridge/tensor"
@@ -75,7 +76,7 @@ func (d Difference) String() string {
 // shapes checks that two steps gave the same tensors, whatever is in them.
 func shapes(want, got Outputs) error {
 	if len(want) != len(got) {
-		return fmt.Errorf("%d outputs instead of %d", len(got), len(want))
+		return fmt.Errorf("%d outputs instead of %d%s", len(got), len(want), unmatched(want, got))
 	}
 	for i, w := range want {
 		g := got[i]
@@ -84,6 +85,26 @@ func shapes(want, got Outputs) error {
 		}
 	}
 	return nil
+}
+
+// unmatched names the outputs that one step gave and not the other.
+func unmatched(want, got Outputs) string {
+	var text string
+	for _, side := range []struct {
+		word       string
+		some, rest Outputs
+	}{{"missing", want, got}, {"not wanted", got, want}} {
+		var names []string
+		for _, o := range side.some {
+			if !slices.ContainsFunc(side.rest, func(p Output) bool { return p.Name == o.Name }) {
+				names = append(names, o.Name)
+			}
+		}
+		if len(names) > 0 {
+			text += fmt.Sprintf("; %s: %s", side.word, strings.Join(names, ", "))
+		}
+	}
+	return text
 }
 
 // differences lists the outputs that differ. The two must have the same shapes.

@@ -169,12 +169,23 @@ func (v *verification) load(ctx context.Context, s *session, options []recording
 	if err != nil {
 		return err
 	}
+	if err := v.sameRecording(s.name, loaded); err != nil {
+		return err
+	}
 	s.arena = loaded.ArenaBytes
 	v.account.launch(loaded.Launches)
 	if err := v.describe(ctx, s.arm, native); err != nil { // now that it has opened its device
 		return err
 	}
 	return s.ready(ctx, loaded.Inputs, loaded.Outputs, v.cell.Seed, s.name == arm.NativeGraph)
+}
+
+// sameRecording fails if a plugin says that it loaded another recording than it was given.
+func (v *verification) sameRecording(name string, loaded arm.LoadReply) error {
+	if got, want := loaded.RecordingDigest, v.recorded.Recording.Digest; got != "" && got != want {
+		return fmt.Errorf("%s: loaded the recording %s instead of %s", name, got, want)
+	}
+	return nil
 }
 
 // eagerly runs every probe once, and the first once more.

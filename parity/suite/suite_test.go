@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -337,6 +338,7 @@ func TestErrors(t *testing.T) {
 		{"broken inside", suitetest.Faults{Refuses: refusal(codes.Internal, diag.Problems{{Reason: "INTERNAL", Summary: "oops"}})}, result.Broken, "INTERNAL"},
 		{"out of memory", suitetest.Faults{Refuses: refusal(codes.ResourceExhausted, diag.Problems{{Reason: "OUT_OF_MEMORY"}})}, result.Broken, "OUT_OF_MEMORY"},
 		{"crash", suitetest.Faults{Crash: &host.Error{Reason: host.ReasonCrashed, Plugin: "predictor", Summary: "ended"}}, result.Broken, host.ReasonCrashed},
+		{"native loads another recording", suitetest.Faults{OtherRecording: true}, result.Broken, "BROKEN"},
 		{"no words", suitetest.Faults{Crash: errors.New("the disk is full")}, result.Broken, "BROKEN"},
 		{"another recording", suitetest.Faults{OtherPrecision: true}, result.Refused, "WRONG_RECORDING"},
 	} {
@@ -349,6 +351,17 @@ func TestErrors(t *testing.T) {
 				t.Errorf("NATIVE: %+v", f)
 			}
 		})
+	}
+}
+
+// A plugin's times are held to be numbers: a result with another could not be written.
+func TestTimesThatAreNone(t *testing.T) {
+	for _, ms := range []float64{math.NaN(), math.Inf(1), -1} {
+		start := &suitetest.Starter{Faults: suitetest.Faults{Bench: suitetest.Bench{Milliseconds: map[string]float64{arm.NativeEager: ms}}}}
+		r := (&suite.Suite{Start: start, Timing: suite.DefaultTiming()}).Verify(t.Context(), fakeCell("cuda:0"))
+		if r.Verdict != result.Broken || !strings.HasPrefix(r.Summary, "native-eager: measured a step of ") {
+			t.Errorf("%v ms: %s: %s", ms, r.Verdict, r.Summary)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"samebits/bridge/arm"
@@ -29,6 +30,11 @@ func (t Timing) measure(ctx context.Context, s *session) (result.Timing, error) 
 		}
 		if len(reply.Milliseconds) != iterations {
 			return nil, fmt.Errorf("%s: measured %d steps instead of %d", s.name, len(reply.Milliseconds), iterations)
+		}
+		for _, ms := range reply.Milliseconds {
+			if !(ms >= 0) || math.IsInf(ms, 0) {
+				return nil, fmt.Errorf("%s: measured a step of %v ms", s.name, ms)
+			}
 		}
 		return reply.Milliseconds, nil
 	}

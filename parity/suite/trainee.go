@@ -168,6 +168,9 @@ func (t *trainee) load(ctx context.Context, short bool, checkpoint []byte) (err 
 	if err != nil || !t.native {
 		return err
 	}
+	if err := t.v.sameRecording(t.name, loaded); err != nil {
+		return err
+	}
 	t.checkpointLength, t.arena = loaded.CheckpointLength, loaded.ArenaBytes
 	t.v.account.launch(loaded.Launches)
 	if err := t.v.describe(ctx, t.arm, native); err != nil { // now that it has opened its device

@@ -242,6 +242,10 @@ func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, err
 	a.between.loaded = slices.Clone(a.weights)
 	reply := arm.LoadReply{Inputs: []tensor.Spec{images()}, Outputs: a.specs()}
 	if a.kind == "native" {
+		reply.RecordingDigest = digest.Bytes(a.at(r.Recording))
+		if a.OtherRecording {
+			reply.RecordingDigest = strings.Repeat("ab", 32)
+		}
 		reply.Launches = arm.LaunchList{Kinds: []string{"kernel relu", "library convolution"}, Kind: []uint8{1, 0, 1}, Lane: []uint8{0, 1, 0}}
 	}
 	return a.furtherLoad(reply, len(r.Options) > 0), nil

@@ -39,6 +39,7 @@ type Faults struct {
 	NativeTrace      bool                   // native's fault is seen by a trace
 	TraceFails       func() error           // of each trace
 	OtherShape       bool                   // native gives other outputs
+	OtherRecording   bool                   // native says that it loaded another recording
 	Refuses          error                  // by native's Load
 	Crash            error                  // by native's Step
 	Dead             error                  // at the start of the reference
