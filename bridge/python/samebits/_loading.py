@@ -17,7 +17,7 @@ import numpy as np
 
 from ._arrays import TensorSpec, specs
 from ._calls import Handle, run, settle
-from ._errors import ClosedError, InputError, Problem
+from ._errors import ClosedError, InputError, Problem, WeightsError
 
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
 GraphMode = Union[bool, Literal["auto"]]
@@ -55,6 +55,12 @@ class Bytes:
     def __init__(self, source: Source, name: str = "weights") -> None:
         check_source(source, name)
         data = Path(source).read_bytes() if isinstance(source, (str, os.PathLike)) else source
+        if name == "weights" and bytes(data[:4]) == b"PK\x03\x04":
+            how = "safetensors.torch.save_file(model.state_dict(), path) writes such a file"
+            problem = Problem(
+                "NOT_SAFETENSORS", "a ZIP archive, as torch.save writes, is no safetensors file", "weights", how
+            )
+            raise WeightsError(str(problem), [problem])
         self.data = np.frombuffer(data, np.uint8) if len(data) else np.empty(0, np.uint8)
         self.span = (self.data.ctypes.data, self.data.nbytes)
 

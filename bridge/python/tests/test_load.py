@@ -65,6 +65,7 @@ def test_torn_recordings(data: Path, cut: int) -> None:
     [
         (lambda raw: raw[:-1], "BAD_OFFSETS"),
         (lambda raw: b"", "TRUNCATED"),
+        (lambda raw: b"PK\x03\x04" + raw, "NOT_SAFETENSORS"),  # as torch.save writes
         (lambda raw: raw.replace(b"conv.weight", b"conv.wEight"), "MISSING_WEIGHT"),
         (lambda raw: raw.replace(b'"F32"', b'"I32"'), "WRONG_DTYPE"),
         (lambda raw: b"\xff" * 8 + raw, "HEADER_TOO_LARGE"),
