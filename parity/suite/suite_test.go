@@ -354,6 +354,27 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// That an operation cannot be named is no reason not to say that bits differ.
+func TestNativeWithoutTrace(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fails func() error
+		has   string
+	}{
+		{"there is none", func() error { return arm.ErrUnimplemented }, "eager: trace: " + arm.ErrUnimplemented.Error()},
+		{"it panics", func() error { panic("no such bank") }, "panic: no such bank"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, _ := verify(t, suitetest.Faults{Native: suitetest.ULPs(1), TraceFails: c.fails}, "cuda:0")
+			f := r.Gates[gate.Native].Arms[arm.NativeEager]
+			if r.Verdict != result.Differs || f.Reason != gate.NativeDiffers || !strings.Contains(f.Detail, "; the trace failed: ") ||
+				!strings.HasSuffix(f.Detail, c.has) || !strings.HasPrefix(f.Reproduce, "parity verify") {
+				t.Errorf("%s: %s %q, %q", r.Verdict, f.Reason, f.Detail, f.Reproduce)
+			}
+		})
+	}
+}
+
 // A plugin's times are held to be numbers: a result with another could not be written.
 func TestTimesThatAreNone(t *testing.T) {
 	for _, ms := range []float64{math.NaN(), math.Inf(1), -1} {

@@ -80,15 +80,21 @@ func (c *Culprit) String() string {
 	return s
 }
 
-// blame adds the first operation that differs to a finding of NATIVE.
+// blame adds the first operation that differs to a finding of NATIVE. If it cannot be found, as with a plugin that has no Trace,
+// the finding stays.
 func (v *verification) blame(ctx context.Context, f *gate.Finding) error {
 	figures := f.Figures.(gate.NativeFigures)
 	name := figures.Differences[0].Probe
-	f.Reproduce = "parity trace " + v.flags() + " --probe " + name
-	culprit, err := v.trace(ctx, name)
-	if err != nil {
-		return err
+	var culprit *Culprit
+	err := guarded(func() (err error) { culprit, err = v.trace(ctx, name); return err })
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		f.Detail += "; the trace failed: " + err.Error()
+		return nil
 	}
+	f.Reproduce = "parity trace " + v.flags() + " --probe " + name
 	if culprit == nil {
 		f.Detail += "; traced one by one, all operations agree: look at fusions and at how outputs are copied"
 		return nil

@@ -31,9 +31,14 @@ func (v *verification) explain(ctx context.Context, f *gate.Finding, base, got *
 		names = append(names, kept.Name)
 	}
 	trace := f.Reason == gate.NativeDiffers && got.Arm == arm.NativeEager && got.Episode == gate.Main
-	again, err := v.again(ctx, base, parting.Step, names, trace)
-	if err != nil {
-		return err
+	var again repeated
+	err := guarded(func() (err error) { again, err = v.again(ctx, base, parting.Step, names, trace); return err })
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil: // the finding stays
+		f.Detail += "; looking closer failed: " + err.Error()
+		return nil
 	}
 	before := figures.Differences[0].String()
 	for i := range figures.Differences {

@@ -150,6 +150,16 @@ func TestTrainingExact(t *testing.T) {
 	}
 }
 
+// That an operation cannot be named is no reason not to say that bits differ.
+func TestTrainingWithoutTrace(t *testing.T) {
+	r, _ := train(t, suitetest.Faults{Training: suitetest.Training{NativeGradient: gradientULPs(3)},
+		TraceFails: func() error { return arm.ErrUnimplemented }}, "cuda:0")
+	f := r.Gates[gate.Native].Arms[arm.NativeEager]
+	if r.Verdict != result.Differs || f.Reason != gate.NativeDiffers || !strings.Contains(f.Detail, "; looking closer failed: ") {
+		t.Errorf("%s: %s %q", r.Verdict, f.Reason, f.Detail)
+	}
+}
+
 func TestTrainingCulprit(t *testing.T) {
 	faults := suitetest.Faults{Training: suitetest.Training{NativeGradient: gradientULPs(3)}, NativeTrace: true}
 	r, _ := train(t, faults, "cuda:0")

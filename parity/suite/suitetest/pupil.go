@@ -222,6 +222,11 @@ func (p *pupil) write(bank int) {
 
 // Trace shows the loss and a gradient, without moving the state.
 func (p *pupil) Trace(_ context.Context, r arm.TraceRequest) (arm.TraceReply, error) {
+	if p.TraceFails != nil {
+		if err := p.TraceFails(); err != nil {
+			return arm.TraceReply{}, err
+		}
+	}
 	if len(p.banks.Inputs) <= r.InputBank {
 		return arm.TraceReply{}, errors.New("trace of no bank")
 	}
