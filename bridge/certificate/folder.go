@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"samebits/bridge/atomicfile"
 	"samebits/bridge/diag"
+	"samebits/bridge/wholefile"
 	"samebits/goldens"
 )
 
@@ -33,13 +35,15 @@ func ReadFile(path string) (File, error) {
 	if info.Size() > Limit {
 		return File{}, diag.New(Unreadable, path, "it has %d bytes; a certificate has at most %d", info.Size(), Limit)
 	}
-	data, err := os.ReadFile(path)
+	data, err := wholefile.Read(path, Limit)
 	return File{path, data}, err
 }
 
-// ReadFolder reads all certificates below a folder, in the order of their paths. A folder that is missing has none.
+// ReadFolder reads all certificates below a folder, in the order of their paths. A folder that is missing has none. Files that
+// cannot be read are left out: the error names each of them.
 func ReadFolder(folder string) ([]File, error) {
 	var files []File
+	var wrong []error
 	if _, err := os.Stat(folder); os.IsNotExist(err) {
 		return nil, nil
 	}
@@ -47,12 +51,16 @@ func ReadFolder(folder string) ([]File, error) {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, Extension) || strings.HasPrefix(d.Name(), ".") {
 			return err
 		}
-		f, err := ReadFile(path)
-		files = append(files, f)
-		return err
+		data, err := wholefile.ReadRegular(path, Limit)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("certificate: %w", err))
+			return nil
+		}
+		files = append(files, File{path, data})
+		return nil
 	})
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	return files, err
+	return files, errors.Join(append(wrong, err)...)
 }
 
 // Keep writes a signed certificate to its place below a folder and gives its path.

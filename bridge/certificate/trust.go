@@ -20,6 +20,7 @@ import (
 
 	"samebits/bridge/atomicfile"
 	"samebits/bridge/diag"
+	"samebits/bridge/wholefile"
 )
 
 // KeyID names a public key: sha256 of its DER form (SubjectPublicKeyInfo), as openssl pkey -pubin -outform DER | sha256sum
@@ -175,7 +176,7 @@ func (k Keyring) New(name string) (ed25519.PublicKey, error) {
 	}
 	err = pem.Encode(file, &pem.Block{Type: "PRIVATE KEY", Bytes: der})
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.Remove(k.private(name))) // a part of a key would be in the way of the next one
 	}
 	return public, atomicfile.WriteBytes(k.public(name), PublicPEM(public))
 }
@@ -216,7 +217,7 @@ func (k Keyring) Private(name string) (ed25519.PrivateKey, error) {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, diag.New(KeyExposed, file, "others may read it (mode %#o): chmod 600", mode)
 	}
-	data, err := os.ReadFile(file)
+	data, err := wholefile.Read(file, Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +235,7 @@ func (k Keyring) Private(name string) (ed25519.PrivateKey, error) {
 
 // Trust reads whom the user trusts; no file is an empty list.
 func (k Keyring) Trust() (Trust, error) {
-	data, err := os.ReadFile(k.trusted())
+	data, err := wholefile.Read(k.trusted(), Limit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {

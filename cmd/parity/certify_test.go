@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,7 +114,15 @@ func (m *machine) flags() int {
 func TestCertify(t *testing.T) {
 	m := newMachine(t)
 	m.parity(2, "KEY_MISSING", "certify", "fake")
-	m.parity(0, "trusted here until", "keys", "new", "alice")
+	list := filepath.Join(m.folder, "keys", "trusted.json")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(list), 0o700), os.WriteFile(list, []byte("torn"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	m.parity(2, "TRUST_INVALID", "keys", "new", "alice")
+	if err := os.Remove(list); err != nil {
+		t.Fatal(err)
+	}
+	m.parity(0, "trusted here until", "keys", "new", "alice") // nothing of the first try is in the way
 	m.parity(0, "private key here", "keys", "list")
 	m.parity(2, "goldens is built into this program", "keys", "untrust", "goldens")
 	m.parity(2, "nobody of the name bob is trusted", "keys", "untrust", "bob")

@@ -11,6 +11,7 @@ import (
 
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor/safetensors"
+	"samebits/bridge/wholefile"
 	"samebits/parity/diff"
 	"samebits/parity/explain"
 	"samebits/parity/result"
@@ -110,7 +111,7 @@ func readRecording(path string) (*recording.Recording, *safetensors.File, error)
 	if isFolder(path) {
 		file = filepath.Join(path, "recording.pb")
 	}
-	data, err := os.ReadFile(file)
+	data, err := wholefile.Read(file, recording.MaxBytes)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}

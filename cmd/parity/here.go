@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"samebits/bridge/certificate"
+	"samebits/bridge/wholefile"
 	"samebits/parity/launch"
 	"samebits/parity/result"
 )
@@ -65,7 +66,7 @@ func (a *app) question(ctx context.Context, f trustFlags) (certificate.Question,
 func trusted(files []string) (certificate.Trust, error) {
 	var all certificate.Trust
 	for _, file := range files {
-		data, err := os.ReadFile(file)
+		data, err := wholefile.Read(file, certificate.Limit)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"samebits/bridge/certificate"
+	"samebits/bridge/wholefile"
 )
 
 func (a *app) keys() *cobra.Command {
@@ -95,6 +95,9 @@ func (a *app) newKey(name, until string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := ring.Trust(); err != nil { // no key is made that cannot be put on the list
+		return asUsage(err)
+	}
 	public, err := ring.New(name)
 	if err != nil {
 		return asUsage(err)
@@ -114,7 +117,7 @@ func (a *app) trustKey(file, name, until string) error {
 	if name == "" {
 		return usagef("say whose it is by --name")
 	}
-	data, err := os.ReadFile(file)
+	data, err := wholefile.Read(file, certificate.Limit)
 	if err != nil {
 		return asUsage(err)
 	}

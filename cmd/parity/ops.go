@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"samebits/bridge/recording"
+	"samebits/bridge/wholefile"
 	"samebits/parity/ops"
 	"samebits/parity/report"
 	"samebits/parity/signature"
@@ -147,7 +148,7 @@ func (a *app) gather(ctx context.Context, f *opsFlags, b backend, arg string, se
 	case err == nil && info.IsDir():
 		return a.gatherFolder(arg, set)
 	case err == nil:
-		return addFile(arg, set)
+		return addFile(arg, set, wholefile.Read)
 	case strings.ContainsRune(arg, filepath.Separator) || filepath.Ext(arg) == ".pb":
 		return usagef("%w", err)
 	}
@@ -176,7 +177,7 @@ func (a *app) gatherFolder(dir string, set *signature.Set) error {
 			return err
 		}
 		found++
-		return addFile(path, set)
+		return addFile(path, set, wholefile.ReadRegular)
 	})
 	if err == nil && found == 0 {
 		return usagef("there is no recording (*.pb) below %s", dir)
@@ -188,8 +189,8 @@ func (a *app) gatherFolder(dir string, set *signature.Set) error {
 	return err
 }
 
-func addFile(path string, set *signature.Set) error {
-	data, err := os.ReadFile(path)
+func addFile(path string, set *signature.Set, read func(path string, limit int64) ([]byte, error)) error {
+	data, err := read(path, recording.MaxBytes)
 	if err != nil {
 		return usagef("%w", err)
 	}

@@ -60,7 +60,10 @@ func (a *app) runStatus(ctx context.Context, f statusFlags) error {
 	}
 	files, err := certificate.ReadFolder(folder)
 	if err != nil {
-		return err
+		if len(files) == 0 || f.pages != "" {
+			return err
+		}
+		fmt.Fprintf(a.err, "not counted: %v\n", strings.ReplaceAll(err.Error(), "\n", "\nnot counted: "))
 	}
 	if f.pages != "" {
 		trust, err := trusted(f.trust)

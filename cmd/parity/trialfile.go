@@ -7,10 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"strings"
 
 	"samebits/bridge/atomicfile"
+	"samebits/bridge/wholefile"
 	"samebits/parity/gate"
 	"samebits/parity/hazard"
 	"samebits/parity/matrix"
@@ -41,7 +41,7 @@ func (l seenLine) finished() bool {
 }
 
 func readSeen(path string) (first seen, lines []seenLine, err error) {
-	data, err := os.ReadFile(path)
+	data, err := wholefile.Read(path, 64<<20)
 	if err != nil {
 		return first, nil, err
 	}

@@ -7,16 +7,19 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"samebits/bridge/atomicfile"
+	"samebits/bridge/wholefile"
 	"samebits/parity/result"
 )
 
+// limit is the most bytes that are read of a report.
+const limit = 64 << 20
+
 // Read reads a report.
 func Read(path string) (Report, error) {
-	data, err := os.ReadFile(path)
+	data, err := wholefile.Read(path, limit)
 	if err != nil {
 		return Report{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 	"samebits/bridge/tensor/safetensors"
+	"samebits/bridge/wholefile"
 	"samebits/parity/probe"
 	"samebits/parity/suite"
 )
@@ -19,7 +20,7 @@ import (
 // ReadFolder reads a case: one that Write wrote (recording.pb, inputs.safetensors), or one of parity record or verify --keep
 // (recording.pb, weights.safetensors). Inputs that are not there are made: the probe noise of the recording's seed.
 func ReadFolder(dir string) (*Case, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "recording.pb"))
+	data, err := wholefile.Read(filepath.Join(dir, "recording.pb"), recording.MaxBytes)
 	if err != nil {
 		return nil, err
 	}

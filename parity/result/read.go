@@ -10,6 +10,14 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"samebits/bridge/wholefile"
+)
+
+// The most bytes that are read of a file: the longest results that there are, of training, have less than 1 MiB.
+const (
+	limit      = 64 << 20
+	linesLimit = 1 << 30
 )
 
 // Kept is a result with the name of its file.
@@ -32,7 +40,13 @@ func ReadFolder(dir string) ([]Kept, error) {
 		if e.IsDir() || filepath.Ext(name) != ".json" || name == "schema.json" || strings.HasPrefix(name, ".") {
 			continue
 		}
-		r, err := Read(filepath.Join(dir, name))
+		path := filepath.Join(dir, name)
+		data, err := wholefile.ReadRegular(path, limit)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("results: %w", err))
+			continue
+		}
+		r, err := Parse(path, data)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
@@ -45,7 +59,7 @@ func ReadFolder(dir string) ([]Kept, error) {
 // ReadLines reads a file of JSON lines, a result each, in their order. Lines that are none are left out: the error names each
 // of them.
 func ReadLines(path string) ([]Result, error) {
-	data, err := os.ReadFile(path)
+	data, err := wholefile.Read(path, linesLimit)
 	if err != nil {
 		return nil, fmt.Errorf("results: %w", err)
 	}
@@ -69,7 +83,7 @@ func ReadLines(path string) ([]Result, error) {
 
 // Read reads one result and looks whether it is whole.
 func Read(path string) (Result, error) {
-	data, err := os.ReadFile(path)
+	data, err := wholefile.Read(path, limit)
 	if err != nil {
 		return Result{}, fmt.Errorf("results: %w", err)
 	}
