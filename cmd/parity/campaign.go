@@ -95,9 +95,7 @@ func (c *campaign) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.verify(ctx, todo); err != nil {
-		return err
-	}
+	unkept := c.verify(ctx, todo) // the run has ended by it, what is finished is not lost
 	finished := 0
 	var results []result.Result
 	for _, r := range c.results {
@@ -108,9 +106,7 @@ func (c *campaign) run(ctx context.Context) (err error) {
 			}
 		}
 	}
-	if err := errors.Join(c.flags.ci.write(results), c.page(results)); err != nil {
-		return err
-	}
+	unkept = errors.Join(unkept, c.flags.ci.write(results), c.page(results))
 	status := result.Exit(results)
 	if finished < len(c.cells) {
 		status = result.ExitInfrastructure
@@ -122,10 +118,10 @@ func (c *campaign) run(ctx context.Context) (err error) {
 	switch {
 	case c.flags.repeat > 1:
 		status, err = c.compare(status)
-	case !interrupted:
+	case !interrupted && len(results) > 0:
 		err = c.table(results)
 	}
-	if err != nil {
+	if err = errors.Join(unkept, err); err != nil {
 		return err
 	}
 	if status != result.ExitExact {

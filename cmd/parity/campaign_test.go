@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -255,6 +256,36 @@ func TestOneBrokenCell(t *testing.T) {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("stdout lacks %q\n%s", want, got.stdout)
 		}
+	}
+}
+
+// What cannot be kept ends the run, and yet it is printed, as is all that is finished.
+func TestNotKept(t *testing.T) {
+	for name, flags := range map[string][]string{"many": {"--all", "--jobs", "1"}, "repeated": {"anchor", "--size", "s", "--repeat", "3", "--jobs", "1"}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			output, junit := filepath.Join(dir, "results"), filepath.Join(dir, "junit.xml")
+			for _, taken := range []string{"detect-anchor-s-8-b1-predict-fp32-cuda.json", "1"} { // a folder cannot be replaced, nor a file be one
+				if err := os.MkdirAll(filepath.Join(output, taken, "in the way"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if name == "repeated" {
+				if err := errors.Join(os.RemoveAll(filepath.Join(output, "1")), os.WriteFile(filepath.Join(output, "1"), nil, 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := parity(t, fleet(suitetest.Faults{}), append([]string{"verify", "--output", output, "--junit", junit}, flags...)...)
+			if got.status != 3 || got.fakes.Alive != 0 || !strings.Contains(got.stderr, output) {
+				t.Errorf("status %d, %d processes alive\n%s", got.status, got.fakes.Alive, got.stderr)
+			}
+			if !strings.HasPrefix(got.stdout, "anchor-s ") || !strings.Contains(got.stdout, "8 batch 1 fp32 on cuda:0: exact\n") || strings.Contains(got.stdout, "kept as") {
+				t.Errorf("stdout:\n%s", got.stdout)
+			}
+			if data, err := os.ReadFile(junit); err != nil || !strings.Contains(string(data), "anchor-s") {
+				t.Errorf("%v: %s", err, data)
+			}
+		})
 	}
 }
 

@@ -95,17 +95,15 @@ func (c *campaign) sayRepetition(number int, r result.Result) error {
 	if flags.output != "" && r.Judged() {
 		flags.output = filepath.Join(flags.output, fmt.Sprintf("%0*d", len(fmt.Sprint(flags.repeat)), number+1))
 		if err := os.MkdirAll(flags.output, 0o755); err != nil {
-			return err
+			flags.output = "" // it is printed all the same
+			return errors.Join(err, c.app.say(&flags, r))
 		}
 	}
 	if c.shown(r) {
 		return c.app.say(&flags, r)
 	}
-	if flags.output != "" && r.Judged() {
-		_, err := r.Keep(flags.output)
-		return err
-	}
-	return nil
+	_, err := flags.keepResult(r)
+	return err
 }
 
 // compare ends repetitions with a table of those that are finished, and gives the exit status.

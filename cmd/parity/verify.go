@@ -152,21 +152,25 @@ func (f *verifyFlags) places() error {
 	return errors.Join(wrong...)
 }
 
-// say prints a result, and keeps it if it says something of its cell.
+// say prints a result, and keeps it if it says something of its cell. One that cannot be kept is printed all the same.
 func (a *app) say(f *verifyFlags, r result.Result) error {
-	if f.output != "" && r.Judged() {
-		path, err := r.Keep(f.output)
-		if err != nil {
-			return err
-		}
-		if !f.json {
-			defer fmt.Fprintf(a.out, "  kept as %s\n", path)
-		}
-	}
+	path, err := f.keepResult(r)
 	if f.json {
-		return a.sayJSON(r)
+		return errors.Join(err, a.sayJSON(r))
 	}
-	return report.Result(a.out, r)
+	err = errors.Join(err, report.Result(a.out, r))
+	if path != "" && err == nil {
+		_, err = fmt.Fprintf(a.out, "  kept as %s\n", path)
+	}
+	return err
+}
+
+// keepResult writes a result to the output, if there is one and it says something of its cell, and gives the path.
+func (f *verifyFlags) keepResult(r result.Result) (path string, err error) {
+	if f.output == "" || !r.Judged() {
+		return "", nil
+	}
+	return r.Keep(f.output)
 }
 
 func (a *app) sayJSON(r result.Result) error {
