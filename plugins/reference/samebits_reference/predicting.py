@@ -279,6 +279,10 @@ def _unopenable(source: pathlib.Path) -> Problem | None:
         return _problem("UNREADABLE_IMAGE", source, error)
     if width < 1 or height < 1:
         return Problem("EMPTY_IMAGE", f"it has {width} by {height} pixels", str(source))
+    from libreyolo.utils.source import SourceKind, classify_source
+
+    if classify_source([source]).kind is not SourceKind.IMAGE_BATCH:  # it would fail all that is predicted with it, too
+        return Problem("UNREADABLE_IMAGE", "LibreYOLO takes it for a video, by its name", str(source))
     return None
 
 

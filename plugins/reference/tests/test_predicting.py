@@ -118,10 +118,13 @@ def test_what_is_no_picture_is_named_and_the_others_go_on(host: HostMemory, tmp_
     torn.write_bytes(good.read_bytes()[:2000])
     text = tmp_path / "text.png"
     text.write_text("no picture")
+    video = picture(tmp_path / "video.gif", 60, 50)  # by its name, to LibreYOLO
     at = Host(host, family="resnet", imgsz=64)
-    reply = at.begin("1", [text, good, tmp_path / "missing.png", torn], batch=4, imgsz=64)
+    reply = at.begin("1", [text, good, tmp_path / "missing.png", torn, video], batch=4, imgsz=64)
     failed = json.loads(reply.text)["failed"]
-    assert [(each["source"], each["problem"]["reason"]) for each in failed] == [(n, "UNREADABLE_IMAGE") for n in (0, 2, 3)]
+    assert [(each["source"], each["problem"]["reason"]) for each in failed] == [
+        (n, "UNREADABLE_IMAGE") for n in (0, 2, 3, 4)
+    ]
     rows = at.go_on("1", reply)["results"]
     assert [(row["source"], row["width"], row["height"]) for row in rows] == [(1, 60, 50)]
     assert json.loads(at.begin("2", [text]).text).keys() == {"failed"}
