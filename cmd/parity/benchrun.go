@@ -93,9 +93,14 @@ func (r *benchRun) prepare(ctx context.Context, families []string) error {
 	if err != nil {
 		return err
 	}
-	if different != "" {
-		fmt.Fprintf(r.app.err, "%s is begun anew: %s\n", path, different)
+	if different == "" {
+		return nil
 	}
+	aside, err := bench.SetAside(path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.app.err, "%s is begun anew: %s; what was measured before is in %s\n", path, different, aside)
 	return nil
 }
 

@@ -7,7 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"samebits/bridge/atomicfile"
 	"samebits/bridge/wholefile"
@@ -73,9 +76,12 @@ func (r *Report) Resume(path string) (different string, err error) {
 		return "it has other arms", nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Environment)) {
-		if old, both := before.Environment[key]; both && old != r.Environment[key] && !slices.Contains(volatile, key) {
-			return fmt.Sprintf("%s was %s, now %s", key, old, r.Environment[key]), nil
+		old, both := before.Environment[key]
+		now := r.Environment[key]
+		if !both || old == now || strings.HasPrefix(old, now+"+") || slices.Contains(volatile, key) {
+			continue // a package of version 2.11.0 may say 2.11.0+cu130 of itself
 		}
+		return fmt.Sprintf("%s was %s, now %s", key, old, now), nil
 	}
 	for _, c := range before.Cells {
 		if c.Exit() < result.ExitInfrastructure {
@@ -84,6 +90,20 @@ func (r *Report) Resume(path string) (different string, err error) {
 	}
 	maps.Copy(r.Environment, before.Environment)
 	return "", nil
+}
+
+// SetAside renames a report, so that another one can take its place, and gives its new path: bench-1.json, bench-2.json, ….
+func SetAside(path string) (string, error) {
+	ext := filepath.Ext(path)
+	for n := 1; ; n++ {
+		aside := fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), n, ext)
+		switch err := os.Link(path, aside); { // never takes the place of another one
+		case err == nil:
+			return aside, os.Remove(path)
+		case !errors.Is(err, fs.ErrExist):
+			return "", err
+		}
+	}
 }
 
 // Has reports whether the report has a cell; a key without size, task or image size stands for what the family has of them.

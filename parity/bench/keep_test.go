@@ -17,6 +17,7 @@ func TestResume(t *testing.T) {
 	broken := report(t, suitetest.Faults{Dead: &host.Error{Reason: host.ReasonMissing, Plugin: "reference"}}, "cuda:0").Cells[0]
 	broken.Family = "other"
 	kept.Cells = append(kept.Cells, broken)
+	kept.Environment["torch"] = "2.11.0+cu130" // as PyTorch says it; the package's version is 2.11.0
 	if err := kept.Write(path); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,9 @@ func TestResume(t *testing.T) {
 		different string
 	}{
 		{"the same", func(*bench.Report) {}, ""},
-		{"a further key", func(r *bench.Report) { r.Environment["torch"] = "2.11" }, ""},
+		{"a version that is told in short", func(r *bench.Report) { r.Environment["torch"] = "2.11.0" }, ""},
+		{"another version", func(r *bench.Report) { r.Environment["torch"] = "2.11.1" }, "torch was 2.11.0+cu130, now 2.11.1"},
+		{"a further key", func(r *bench.Report) { r.Environment["libreyolo"] = "1" }, ""},
 		{"another GPU", func(r *bench.Report) { r.Environment["gpu"] = "H100" }, "gpu was fake, now H100"},
 		{"another device", func(r *bench.Report) { r.Device = "cuda:1" }, "it is of cuda:0"},
 		{"more rounds", func(r *bench.Report) { r.Settings.Rounds++ }, "other settings"},
@@ -44,6 +47,23 @@ func TestResume(t *testing.T) {
 				t.Errorf("%d cells", len(r.Cells))
 			}
 		})
+	}
+}
+
+func TestSetAside(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "bench.json")
+	for _, name := range []string{"bench-1.json", "bench-2.json"} {
+		if err := os.WriteFile(path, []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		aside, err := bench.SetAside(path)
+		if data, _ := os.ReadFile(filepath.Join(dir, name)); err != nil || filepath.Base(aside) != name || string(data) != name {
+			t.Errorf("%s, %v: %q", aside, err, data)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Error("it is still there")
+		}
 	}
 }
 
