@@ -212,6 +212,7 @@ func TestSelection(t *testing.T) {
 		{"--all --task segment,classify", "segment-anchor-predict-fp32 classify-cable-predict-fp32"},
 		{"a* c*", "detect-anchor-predict-fp32 segment-anchor-predict-fp32 classify-cable-predict-fp32"},
 		{"segment/* buoy --precision fp16,fp32", "segment-anchor-predict-fp16 segment-anchor-predict-fp32 detect-buoy-predict-fp16 detect-buoy-predict-fp32"},
+		{"cable cable --precision fp32,bf16,fp32 --mode predict,predict --imgsz 8", "classify-cable-predict-bf16 classify-cable-predict-fp32"},
 		{"--all --group beyond", "gaze-deck-predict-fp32"},
 		{"anchor --task segment,detect --imgsz list", "segment-anchor-predict-fp32 detect-anchor-predict-fp32"},
 		{"classify/f* --group training --mode predict,train --steps 6", "classify-fake-predict-fp32 classify-fake-train-fp32"},

@@ -25,6 +25,8 @@ func (f *cellFlags) checkSelection(command string, families []string, s selectio
 		return usagef("requires at least 1 arg(s), a family or a pattern of families, or --all; see parity %s --help", command)
 	case len(families) > 0 && s.all:
 		return usagef("--all stands for all families; name some of them, or take --all")
+	case slices.Contains(families, ""):
+		return usagef("a family's name is empty; see parity list")
 	case f.size != "" && (s.all || patterns):
 		return usagef("--size is of a family; name it")
 	}

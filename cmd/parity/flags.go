@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -151,6 +153,9 @@ func (f *cellFlags) cells(families []string) ([]suite.Cell, error) {
 
 // expand gives each of the cells in each mode and precision.
 func (f *cellFlags) expand(named []suite.Cell) ([]suite.Cell, error) {
+	if err := f.checkNames(named); err != nil {
+		return nil, err
+	}
 	if f.imgsz.pixels < 0 || f.batch < 0 || f.batch == 0 && f.given("batch") || f.imgsz.pixels == 0 && f.imgsz.word == "" && f.given("imgsz") {
 		return nil, usagef("--imgsz and --batch are positive numbers")
 	}
@@ -184,11 +189,29 @@ func (f *cellFlags) expand(named []suite.Cell) ([]suite.Cell, error) {
 					return nil, usagef("--precision %q; in mode %s there are %s", p, mode, strings.Join(precisions, ", "))
 				}
 				c.Precision = p
-				cells = append(cells, c)
+				if !slices.Contains(cells, c) { // named twice
+					cells = append(cells, c)
+				}
 			}
 		}
 	}
 	return cells, nil
+}
+
+// checkNames refuses what cannot be a name: it would stand in files' names, in commands and on terminals.
+func (f *cellFlags) checkNames(named []suite.Cell) error {
+	if f.profile == "" {
+		return usagef("--profile is empty; there is exact-1")
+	}
+	for _, c := range append(named, suite.Cell{Family: "any", Size: f.size, Profile: f.profile}) {
+		for what, name := range map[string]string{"family": c.Family, "--size": c.Size, "--task": c.Task, "--profile": c.Profile} {
+			strange := !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+			if strange || len(name) > 128 {
+				return usagef("%s %.128q: this is no name; see parity list", what, name)
+			}
+		}
+	}
+	return nil
 }
 
 // chooseDevice resolves auto, and says why if that is the host.

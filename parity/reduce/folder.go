@@ -33,8 +33,11 @@ func ReadFolder(dir string) (*Case, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		weights, err = safetensors.ReadFile(filepath.Join(dir, "weights.safetensors"))
 	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, err // it names the file
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	named := func(name string) ([]byte, bool) {
 		t, has := weights.Get(name)
