@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import tempfile
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,9 @@ class Unseen:
     @contextlib.contextmanager
     def watch(self) -> Iterator[None]:
         """Observe a step."""
-        with tempfile.TemporaryDirectory(prefix="samebits-") as folder:
-            path = Path(folder) / "trace.json"
+        memory = os.memfd_create("trace.json")  # a file in a folder would stay there if the process is killed
+        try:
+            path = Path(f"/proc/self/fd/{memory}")
             observer = torch.profiler.ExecutionTraceObserver()
             observer.register_callback(str(path))
             observer.start()
@@ -50,6 +51,8 @@ class Unseen:
                 observer.stop()
                 observer.unregister_callback()
             self._read(json.loads(path.read_text())["nodes"])
+        finally:
+            os.close(memory)
 
     def _read(self, nodes: list[dict[str, Any]]) -> None:
         by_id = {node["id"]: node for node in nodes}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
+import tempfile
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -77,3 +79,17 @@ def test_tensors_in_outputs_that_nobody_would_compare() -> None:
         observe(lambda x: {"out": x + 1.0, "more": [Held(x)]})
     assert refusal.value.problems[0].path == "outputs/more.0"
     assert [name for name, _ in observe(lambda x: {"out": x + 1.0, "more": (None, 3, "a")}).outputs] == ["out"]
+
+
+def test_a_process_that_is_killed_while_it_records_leaves_no_file(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    seen: list[pathlib.Path] = []
+
+    def look(x: torch.Tensor) -> torch.Tensor:
+        seen.extend(tmp_path.iterdir())
+        return x + 1.0
+
+    observe(look)
+    assert seen == []
