@@ -76,16 +76,21 @@ func TestDeath(t *testing.T) {
 }
 
 func TestDeathBetweenCalls(t *testing.T) {
-	leavesNothing(t)
-	p, _, _ := ready(t, config(t, "good"))
-	if err := syscall.Kill(p.PID(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	<-p.Done()
-	var e *host.Error
-	if err := p.Disturb(t.Context(), host.DisturbRequest{}); !errors.As(err, &e) || e.Exit == nil || e.Exit.Signal != syscall.SIGTERM ||
-		!strings.Contains(err.Error(), "signal 15 (terminated)") {
-		t.Errorf("got %v", err)
+	for signal, says := range map[syscall.Signal]string{
+		syscall.SIGTERM: "signal 15 (terminated)",
+		syscall.SIGKILL: "signal 9 (killed); somebody killed it, as the kernel does",
+	} {
+		leavesNothing(t)
+		p, _, _ := ready(t, config(t, "good"))
+		if err := syscall.Kill(p.PID(), signal); err != nil {
+			t.Fatal(err)
+		}
+		<-p.Done()
+		var e *host.Error
+		if err := p.Disturb(t.Context(), host.DisturbRequest{}); !errors.As(err, &e) || e.Exit == nil || e.Exit.Signal != signal ||
+			!strings.Contains(err.Error(), says) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

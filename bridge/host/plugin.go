@@ -165,7 +165,11 @@ func (p *Plugin) lost(call string, err error) *Error {
 }
 
 func crashed(exit Exit, call string) *Error {
-	return &Error{Reason: ReasonCrashed, During: call, Summary: "ended by itself: " + exit.String(), Exit: &exit}
+	e := &Error{Reason: ReasonCrashed, During: call, Summary: "ended by itself: " + exit.String(), Exit: &exit}
+	if exit.Signal == syscall.SIGKILL {
+		e.Detail = "somebody killed it, as the kernel does where the machine, or the container, has no memory left (dmesg says so)"
+	}
+	return e
 }
 
 func (p *Plugin) refused(call string, code codes.Code, problems diag.Problems) error {

@@ -409,6 +409,11 @@ func TestMatrixOfFolder(t *testing.T) {
 	if got := parity(t, &fakes{}, "matrix", dir, "-o", "x.html"); got.status != 2 {
 		t.Errorf("status %d: %s", got.status, got.stderr)
 	}
+	for _, args := range [][]string{{"matrix", dir, "-o", "missing/x.md"}, {"report", dir, "-o", "missing/x.html"}, {"status", "--write-flags", "missing/x.md"}} {
+		if got := parity(t, &fakes{}, args...); got.status != 2 || !strings.Contains(got.stderr, "missing/x") || !strings.Contains(got.stderr, "there is no folder missing") {
+			t.Errorf("%v: status %d: %s", args, got.status, got.stderr)
+		}
+	}
 	parity(t, fleet(suitetest.Faults{Native: suitetest.ULPs(1), NativeTrace: true}), "verify", "anchor", "--output", dir)
 	for name, text := range map[string]string{"schema.json": "{}", "broken.json": "{", "other.json": `{"schema": 9}`, "notes.txt": ""} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

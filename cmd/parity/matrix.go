@@ -55,6 +55,9 @@ func (a *app) runMatrix(dir, output string, asJSON bool) error {
 	if output != "" && matrixFormats[filepath.Ext(output)] == nil {
 		return usagef("-o %s: the table is written as .md, .json or .txt", output)
 	}
+	if err := checkFile("-o", output); err != nil {
+		return err
+	}
 	kept, wrong := result.ReadFolder(dir)
 	if wrong != nil && len(kept) == 0 {
 		return wrong

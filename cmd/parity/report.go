@@ -50,6 +50,9 @@ func (a *app) runReport(f reportFlags, names []string) error {
 	if f.output == "" && a.shown {
 		return usagef("name a file by -o FILE: a page is for a browser, not for a terminal")
 	}
+	if err := checkFile("-o", f.output); err != nil {
+		return err
+	}
 	var results []result.Result
 	var wrong []error
 	for _, name := range names {

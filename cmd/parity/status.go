@@ -54,6 +54,9 @@ func (a *app) runStatus(ctx context.Context, f statusFlags) error {
 			return usagef("--mode %q; there are %s and %s", mode, gate.Predict, gate.Train)
 		}
 	}
+	if err := checkFile("--write-flags", f.pages); err != nil {
+		return err
+	}
 	folder := f.folder
 	if folder == "" {
 		folder = certificateFolder()
