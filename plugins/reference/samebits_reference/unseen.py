@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,37 @@ _MAKES = frozenset(
 )
 
 
+@contextlib.contextmanager
+def _short_lived() -> Iterator[Path]:
+    """Give the path of a file that is gone afterwards: of memory, as a file in a folder stays if the process is killed."""
+    memory = _memory()
+    if memory is None:
+        with tempfile.TemporaryDirectory(prefix="samebits-") as folder:
+            yield Path(folder) / "trace.json"
+        return
+    try:
+        yield Path(f"/proc/self/fd/{memory}")
+    finally:
+        os.close(memory)
+
+
+def _memory() -> int | None:
+    """Open memory that can be written and read by the path of its descriptor. None: a sandbox has no such path."""
+    try:
+        memory = os.memfd_create("trace.json")
+    except OSError:
+        return None
+    path = Path(f"/proc/self/fd/{memory}")
+    try:
+        path.write_text("written")
+        if path.read_text() == "written":
+            return memory
+    except OSError:
+        pass
+    os.close(memory)
+    return None
+
+
 class Unseen:
     """Observes a step that a dispatch mode records."""
 
@@ -39,9 +71,7 @@ class Unseen:
     @contextlib.contextmanager
     def watch(self) -> Iterator[None]:
         """Observe a step."""
-        memory = os.memfd_create("trace.json")  # a file in a folder would stay there if the process is killed
-        try:
-            path = Path(f"/proc/self/fd/{memory}")
+        with _short_lived() as path:
             observer = torch.profiler.ExecutionTraceObserver()
             observer.register_callback(str(path))
             observer.start()
@@ -51,8 +81,6 @@ class Unseen:
                 observer.stop()
                 observer.unregister_callback()
             self._read(json.loads(path.read_text())["nodes"])
-        finally:
-            os.close(memory)
 
     def _read(self, nodes: list[dict[str, Any]]) -> None:
         by_id = {node["id"]: node for node in nodes}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 import tempfile
 import threading
@@ -93,3 +94,28 @@ def test_a_process_that_is_killed_while_it_records_leaves_no_file(
 
     observe(look)
     assert seen == []
+
+
+def _refused(name: str) -> int:
+    raise PermissionError(name)
+
+
+def _forgetful(_name: str) -> int:
+    return os.open(os.devnull, os.O_RDWR)
+
+
+@pytest.mark.parametrize("create", [_refused, _forgetful])
+def test_without_memory_that_has_a_path_the_trace_is_a_file_that_is_removed(
+    create: Callable[[str], int], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "memfd_create", create)
+    seen: list[pathlib.Path] = []
+
+    def look(x: torch.Tensor) -> torch.Tensor:
+        seen.extend(tmp_path.glob("samebits-*"))
+        return x + 1.0
+
+    observe(look)
+    assert len(set(seen)) == 1
+    assert list(tmp_path.iterdir()) == []
