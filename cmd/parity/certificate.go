@@ -63,6 +63,7 @@ Exit status: 0 all are valid; 1 one is not, for the reasons given; 2 called wron
 }
 
 func (a *app) showCertificates(files []string, asJSON bool) error {
+	torn := false
 	for _, name := range files {
 		f, err := certificate.ReadFile(name)
 		if err != nil {
@@ -71,7 +72,8 @@ func (a *app) showCertificates(files []string, asJSON bool) error {
 		s, err := certificate.Peek(f.Data)
 		if err != nil {
 			fmt.Fprintf(a.err, "%s: %v\n", name, err)
-			return statusError(result.ExitDiffers)
+			torn = true
+			continue
 		}
 		if asJSON {
 			if err := a.line(s); err != nil {
@@ -80,6 +82,9 @@ func (a *app) showCertificates(files []string, asJSON bool) error {
 			continue
 		}
 		a.showStatement(name, s)
+	}
+	if torn {
+		return statusError(result.ExitDiffers)
 	}
 	return nil
 }

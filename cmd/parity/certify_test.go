@@ -130,6 +130,13 @@ func TestCertify(t *testing.T) {
 	file := filepath.Join(m.folder, "certificates", "classify", "fake-s-8-b1-predict-fp32.dsse.json")
 	m.parity(0, "signed by alice", "certificate", "verify", file)
 	m.parity(0, "SAME-RECORDING", "certificate", "show", file)
+	torn := filepath.Join(m.folder, "torn.dsse.json")
+	if err := os.WriteFile(torn, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := m.parity(1, torn, "certificate", "show", torn, file); !strings.Contains(out, "SAME-RECORDING") {
+		t.Errorf("one that is torn hides the other: %s", out)
+	}
 	if n := m.flags(); n != 1 {
 		t.Errorf("%d flags", n)
 	}

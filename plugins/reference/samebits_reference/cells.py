@@ -164,7 +164,8 @@ def check_shape(cell: Cell, imgsz: int, batch: int) -> list[Problem]:
     if cell.only and imgsz != cell.only:
         problems.append(Problem("BAD_IMAGE_SIZE", f"{cell.family} takes images of {cell.only} only, not {imgsz}", "imgsz"))
     elif imgsz < cell.stride or imgsz % cell.stride or imgsz > MAX_IMGSZ:
-        what = f"{cell.family} takes multiples of {cell.stride} up to {MAX_IMGSZ}, not {imgsz}"
+        takes = f"sizes of 1 to {MAX_IMGSZ}" if cell.stride == 1 else f"multiples of {cell.stride} up to {MAX_IMGSZ}"
+        what = f"{cell.family} takes {takes}, not {imgsz}"
         problems.append(Problem("BAD_IMAGE_SIZE", what, "imgsz"))
     if not 1 <= batch <= MAX_BATCH:
         problems.append(Problem("BAD_BATCH", f"a batch has 1 to {MAX_BATCH} images, not {batch}", "batch"))
