@@ -15,6 +15,7 @@ import (
 
 	"samebits/bridge/diag"
 	"samebits/bridge/host"
+	"samebits/parity/bench"
 	"samebits/parity/gate"
 	"samebits/parity/launch"
 	"samebits/parity/result"
@@ -370,5 +371,14 @@ func TestCommandsNameThePlugins(t *testing.T) {
 	trace := r.Gates[gate.Native].Arms["native-eager"].Reproduce
 	if !strings.HasSuffix(r.Reproduce, plugins) || trace != "parity trace"+strings.TrimPrefix(r.Reproduce, "parity verify")+" --probe noise" {
 		t.Errorf("%s\n%s", r.Reproduce, trace)
+	}
+	got = parity(t, measuring(benchTimes), "bench", "fake", "--starts", "0", "--predictor", "my engine", "--python=bin/python", "--json")
+	var b bench.Report
+	if err := json.Unmarshal([]byte(got.stdout), &b); err != nil {
+		t.Fatalf("%v\n%s", err, got.stderr)
+	}
+	const both = " --python bin/python --predictor 'my engine'"
+	if !strings.HasSuffix(b.Command, both) || !strings.HasSuffix(b.Cells[0].Reproduce, both) {
+		t.Errorf("%s\n%s", b.Command, b.Cells[0].Reproduce)
 	}
 }

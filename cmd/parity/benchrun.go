@@ -133,7 +133,7 @@ func (r *benchRun) command(families []string) string {
 	add(f.iterations > 0, "--iterations", fmt.Sprint(f.iterations))
 	add(true, "--starts", fmt.Sprint(f.starts))
 	add(f.noCompile, "--no-compile")
-	return strings.Join(words, " ")
+	return strings.Join(words, " ") + r.app.plugins.given()
 }
 
 // programs notes what takes part, as verify does.
@@ -209,6 +209,7 @@ func (r *benchRun) run(ctx context.Context) error {
 			return err
 		}
 		measured++
+		c.Reproduce += r.app.plugins.given()
 		maps.Copy(r.report.Environment, environment)
 		if err := progress.Done(i, c.Name(), string(c.Outcome), func() error { return r.take(c) }); err != nil {
 			return err
