@@ -89,14 +89,16 @@ class Trainer(Graphed):
         Args:
             inputs: images and targets, or one mapping from their names. NumPy arrays or torch tensors, as in
                 `Model.predict`. Their shapes say which of the loaded recordings runs.
-            lr: the learning rate, for all groups or one for each. It may change before every step, like the others.
+            lr: the learning rate, for all groups or one for each. Like the others it may change before every step, and is
+                not below 0.
             momentum: of SGD.
             weight_decay: one for each group; a single number only if it is 0 or there is one group, for norms and biases are
                 seldom meant.
-            ema_decay: of the moving average, for recordings that have one.
+            ema_decay: of the moving average, for recordings that have one; at most 1.
             outputs: what to return: ``loss``, and ``grad.X`` for the gradients.
 
         Raises:
+            TypeError: a hyperparameter is no number.
             InputError: a hyperparameter or a class number is out of range, beside the errors of `Model.predict`. Class
                 numbers on a CUDA device are not looked at, because nothing waits there: a wrong one makes the loss NaN.
 
@@ -104,8 +106,8 @@ class Trainer(Graphed):
         hyper = {
             "lr": self._rates("lr", lr),
             "weight_decay": self._rates("weight_decay", weight_decay),
-            "momentum": _finite("momentum", momentum),
-            "ema_decay": _finite("ema_decay", ema_decay),
+            "momentum": _number("momentum", momentum),
+            "ema_decay": _number("ema_decay", ema_decay, most=1.0),
         }
         given: Any = inputs[0] if len(inputs) == 1 and isinstance(inputs[0], Mapping) else inputs
         number = self._fitting(given)[0]
@@ -163,8 +165,10 @@ class Trainer(Graphed):
         if isinstance(value, (float, int, Real)):
             if name == "weight_decay" and value != 0 and groups != 1:
                 raise _wrong_hyper(name, f"one number for {groups} parameter groups: give a list, as `groups` has them")
-            return [_finite(name, float(value))] * groups
-        rates = [_finite(name, rate) for rate in value]
+            return [_number(name, value)] * groups
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise TypeError(f"{name} is a number or a list of numbers, not {type(value).__name__}")
+        rates = [_number(name, rate) for rate in value]
         if len(rates) != groups:
             raise _wrong_hyper(name, f"{len(rates)} numbers for {groups} parameter groups")
         return rates
@@ -185,10 +189,16 @@ def _named(available: Sequence[TensorSpec], names: Iterable[str]) -> tuple[Tenso
     return tuple(known[name] for name in wanted)
 
 
-def _finite(name: str, value: float) -> float:
-    if not math.isfinite(value):
-        raise _wrong_hyper(name, f"{value} is no finite number")
-    return float(value)
+def _number(name: str, value: float, most: float = math.inf) -> float:
+    """Refuse what PyTorch's SGD refuses, and what is no number."""
+    if isinstance(value, str) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name} is a number, not {type(value).__name__}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise _wrong_hyper(name, f"{number} is no finite number")
+    if not 0.0 <= number <= most:
+        raise _wrong_hyper(name, f"{number} is below 0" if number < 0 else f"{number} is above {most:g}")
+    return number
 
 
 def _wrong_hyper(name: str, summary: str) -> InputError:

@@ -175,6 +175,11 @@ def wrong_targets(value: int) -> np.ndarray:
         ({"weight_decay": [0.1, 0.1, 0.1]}, samebits.InputError, "WRONG_HYPER", "hyper/weight_decay"),
         ({"momentum": float("inf")}, samebits.InputError, "WRONG_HYPER", "hyper/momentum"),
         ({"ema_decay": float("nan")}, samebits.InputError, "WRONG_HYPER", "hyper/ema_decay"),
+        ({"lr": -0.1}, samebits.InputError, "WRONG_HYPER", "hyper/lr"),
+        ({"lr": [0.1, -0.1]}, samebits.InputError, "WRONG_HYPER", "hyper/lr"),
+        ({"weight_decay": [0.1, -0.1]}, samebits.InputError, "WRONG_HYPER", "hyper/weight_decay"),
+        ({"momentum": -0.9}, samebits.InputError, "WRONG_HYPER", "hyper/momentum"),
+        ({"ema_decay": 1.5}, samebits.InputError, "WRONG_HYPER", "hyper/ema_decay"),
     ],
 )
 def test_bad_input_moves_nothing(
@@ -190,6 +195,14 @@ def test_bad_input_moves_nothing(
     assert trainer.steps == 0
     for name, value in trainer.state().items():
         np.testing.assert_array_equal(value, before[name])
+
+
+@pytest.mark.parametrize("change", [{"lr": "a"}, {"lr": None}, {"lr": [None, 0.1]}, {"momentum": "0.9"}, {"ema_decay": []}])
+def test_hyperparameters_are_numbers(trainer: samebits.Trainer, change: dict[str, Any]) -> None:
+    (name,) = change
+    with pytest.raises(TypeError, match=f"{name} is a number"):
+        trainer.train_step(*batch(0), **{"lr": 0.1, **change})
+    assert trainer.steps == 0
 
 
 def test_ignored_labels(trainer: samebits.Trainer) -> None:
