@@ -47,7 +47,7 @@ func (c *campaign) unit() string {
 	return "cells"
 }
 
-// timing says how steps are measured. Repetitions are about bits: to measure them all, each alone on the device, would be most of the work.
+// timing says how steps are measured. Repetitions are about bits; a step is measured alone on the device, and the others would wait.
 func (c *campaign) timing() suite.Timing {
 	if c.flags.repeat > 1 {
 		return suite.Timing{}
