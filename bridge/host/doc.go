@@ -14,8 +14,8 @@
 //
 // # Calls
 //
-// Describe, Build, Record, Export, Load, Prepare, Disturb, Trace, Measure, Stats, Ping and Step take a context and have
-// a deadline each (Config.Deadlines). They are safe for concurrent use; the plugin runs one at a time.
+// Describe, Build, Record, Export, Load, Prepare, Disturb, Situate, Trace, Measure, Stats, Process, Ping and Step take a context
+// and have a deadline each (Config.Deadlines). They are safe for concurrent use; the plugin runs one at a time.
 //
 // Interrupting a call by its context returns at once and leaves the plugin alive, though it may still be busy.
 // Interrupting a Step kills the plugin: nobody could tell what its banks hold.

@@ -222,18 +222,22 @@ func (m *Model) prepare(ctx context.Context, capture ...*shape) error {
 	return err
 }
 
-// Inputs and Outputs are those of the recording that was loaded first.
-func (m *Model) Inputs() []tensor.Spec  { return m.shapes[0].inputs }
+// Inputs are those of the recording that was loaded first, in the order in which Predict takes them.
+func (m *Model) Inputs() []tensor.Spec { return m.shapes[0].inputs }
+
+// Outputs are those of the recording that was loaded first.
 func (m *Model) Outputs() []tensor.Spec { return m.shapes[0].outputs }
 
-// Input is an array as Predict takes it: contiguous and little-endian.
+// Input is an array as Predict takes it: row-major without gaps, little-endian.
 type Input struct {
-	Sizes []int64
+	Sizes []int64 // as 1, 3, 640, 640: batch, channels, height, width
 	DType tensor.DType
-	Data  []byte
+	Data  []byte // as many as sizes and type say
 }
 
-// Predict runs one step of the recording whose inputs have these shapes, in its order. The outputs are valid until the next step.
+// Predict runs one step of the recording whose inputs have these shapes and types, in its order. It gives the bytes of each output
+// by name, row-major and little-endian; they are valid until the next step, and until Close. Where no recording takes such inputs
+// the problem is NO_RECORDING.
 func (m *Model) Predict(ctx context.Context, inputs ...Input) (map[string][]byte, error) {
 	s, err := m.fit(inputs)
 	if err != nil {

@@ -90,12 +90,16 @@ class Trainer(Graphed):
             inputs: images and targets, or one mapping from their names. NumPy arrays or torch tensors, as in
                 `Model.predict`. Their shapes say which of the loaded recordings runs.
             lr: the learning rate, for all groups or one for each. Like the others it may change before every step, and is
-                not below 0.
-            momentum: of SGD.
+                finite and not below 0.
+            momentum: of SGD. Nesterov or not is the recording's.
             weight_decay: one for each group; a single number only if it is 0 or there is one group, for norms and biases are
                 seldom meant.
             ema_decay: of the moving average, for recordings that have one; at most 1.
             outputs: what to return: ``loss``, and ``grad.X`` for the gradients.
+
+        The update is PyTorch's foreach SGD in float32: ``g = wd * p + g``, ``m = momentum * m + g``, then
+        ``g = momentum * m + g`` with Nesterov, else ``g = m``; ``p = p - lr * g``; ``ema = d * ema + (1 - d) * p``.
+        docs/numerics.md says what is fused, and what ``grad.X`` is with Nesterov.
 
         Raises:
             TypeError: a hyperparameter is no number.
