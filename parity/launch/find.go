@@ -1,7 +1,9 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,7 +111,11 @@ func resolve(plugin, by, path string) (string, error) {
 		}
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", &host.Error{Reason: host.ReasonMissing, Plugin: plugin, Summary: fmt.Sprintf("%s names %s: no such file", by, path)}
+		why := "no such file"
+		if named := (*fs.PathError)(nil); errors.As(err, &named) && !errors.Is(err, fs.ErrNotExist) {
+			why = named.Err.Error()
+		}
+		return "", &host.Error{Reason: host.ReasonMissing, Plugin: plugin, Summary: fmt.Sprintf("%s names %s: %s", by, path, why)}
 	}
 	return filepath.Abs(path)
 }

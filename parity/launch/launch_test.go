@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"samebits/bridge/host"
 )
@@ -147,16 +148,20 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	script(t, python, "exec sleep 60")
+	script(t, python, "exec /bin/sleep 60")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := launcher(t, Options{}, root, nil).Families(ctx); err == nil {
-		t.Error("no error when interrupted")
+	var broken *host.Error
+	if _, err := launcher(t, Options{}, root, nil).Families(ctx); !errors.As(err, &broken) || broken.Reason != host.ReasonInterrupted {
+		t.Errorf("interrupted: %v", err)
+	}
+	_, err := runWithin(t.Context(), 20*time.Millisecond, "reference", nil, python, "-c")
+	if !errors.As(err, &broken) || broken.Reason != host.ReasonHung || broken.Summary != "it did not end within 20ms, so it was killed" {
+		t.Errorf("hangs: %v", err)
 	}
 	if err := os.Chmod(python, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var broken *host.Error
 	if _, err := launcher(t, Options{}, root, nil).Families(t.Context()); !errors.As(err, &broken) || broken.Reason != host.ReasonStart {
 		t.Errorf("not executable: %v", err)
 	}

@@ -135,9 +135,9 @@ func run(ctx context.Context, plugin string, env []string, program string, args 
 }
 
 func runWithin(ctx context.Context, deadline time.Duration, plugin string, env []string, program string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
+	within, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(within, program, args...)
 	for _, key := range host.AllowedEnv {
 		if value, set := os.LookupEnv(key); set {
 			cmd.Env = append(cmd.Env, key+"="+value)
@@ -154,7 +154,12 @@ func runWithin(ctx context.Context, deadline time.Duration, plugin string, env [
 	e := &host.Error{Reason: host.ReasonExited, Plugin: plugin, During: program + " " + args[0], Summary: err.Error(),
 		Log: lastLines(stderr.String(), 10)}
 	var status *exec.ExitError
-	if !errors.As(err, &status) {
+	switch {
+	case ctx.Err() != nil:
+		e.Reason, e.Summary = host.ReasonInterrupted, "it was interrupted"
+	case within.Err() != nil:
+		e.Reason, e.Summary = host.ReasonHung, fmt.Sprintf("it did not end within %v, so it was killed", deadline)
+	case !errors.As(err, &status):
 		e.Reason = host.ReasonStart
 	}
 	return nil, e

@@ -270,6 +270,7 @@ func TestFind(t *testing.T) {
 		{[]string{in("b.png-2"), in("b.png"), in("deep"), in("b.png")}, []string{"b.png-2", "b.png", "b.png-3", "c.webp", "b.png-4"}, nil},
 		{[]string{in("x*"), in("[")}, nil, []string{"NO_MATCH", "BAD_PATTERN"}},
 		{[]string{in("none"), in("missing.png"), os.DevNull}, nil, []string{"EMPTY_FOLDER", "NO_SUCH_FILE", "NO_FILE"}},
+		{[]string{in("notes.txt/b.png"), in("*.none")}, nil, []string{"UNREADABLE_FILE", "NO_MATCH"}},
 	} {
 		pictures, problems := Find(c.sources)
 		for _, p := range problems {

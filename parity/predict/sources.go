@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -112,8 +113,10 @@ func kind(m fs.FileMode) string {
 func check(path string) *diag.Problem {
 	info, err := os.Stat(path)
 	switch {
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist):
 		return &diag.Problem{Reason: "NO_SUCH_FILE", Summary: "there is no such file"}
+	case err != nil:
+		return &diag.Problem{Reason: "UNREADABLE_FILE", Summary: err.Error()}
 	case !info.Mode().IsRegular():
 		return &diag.Problem{Reason: "NO_FILE", Summary: "it is no file but " + kind(info.Mode())}
 	case info.Size() == 0:

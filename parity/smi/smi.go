@@ -102,6 +102,7 @@ func (s Sample) HeldBack() []string {
 // Reader asks about one GPU.
 type Reader struct {
 	program, gpu string
+	patience     time.Duration
 	old          bool // the driver knows the old names
 }
 
@@ -111,7 +112,7 @@ func Find(gpu string) (*Reader, error) {
 	if err != nil {
 		return nil, errors.New("nvidia-smi is not in PATH")
 	}
-	return &Reader{program: program, gpu: gpu}, nil
+	return &Reader{program: program, gpu: gpu, patience: patience}, nil
 }
 
 // patience is how long nvidia-smi may take: without its daemon it opens the driver each time.
@@ -131,7 +132,7 @@ func (r *Reader) Read(ctx context.Context) (Sample, error) {
 }
 
 func (r *Reader) ask(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	within, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	var names []string
 	for _, f := range fields {
@@ -141,14 +142,19 @@ func (r *Reader) ask(ctx context.Context) (string, error) {
 		}
 		names = append(names, name)
 	}
-	cmd := exec.CommandContext(ctx, r.program, "--id="+r.gpu, "--query-gpu="+strings.Join(names, ","), "--format=csv,noheader,nounits")
+	cmd := exec.CommandContext(within, r.program, "--id="+r.gpu, "--query-gpu="+strings.Join(names, ","), "--format=csv,noheader,nounits")
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		said := strings.Join(strings.Fields(string(out)), " ")
-		return "", fmt.Errorf("nvidia-smi: %w: %.300s", err, said)
+	switch {
+	case err == nil:
+		return string(out), nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case within.Err() != nil:
+		return "", fmt.Errorf("nvidia-smi did not end within %v", r.patience)
 	}
-	return string(out), nil
+	said := strings.Join(strings.Fields(string(out)), " ")
+	return "", fmt.Errorf("nvidia-smi: %w: %.300s", err, said)
 }
 
 func parse(out string) (Sample, error) {

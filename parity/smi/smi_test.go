@@ -1,11 +1,14 @@
 package smi
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 // fakeProgram puts a nvidia-smi of our own into PATH.
@@ -60,6 +63,24 @@ echo '1, 2, 3, 4, 5, 6, 7, 8, 9, P0, 0x0000000000000004'`,
 				}
 			}
 		})
+	}
+}
+
+// One that hangs is killed, and what is said of it is not only that.
+func TestHangs(t *testing.T) {
+	fakeProgram(t, "exec /bin/sleep 60")
+	r, err := Find("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.patience = 20 * time.Millisecond
+	if _, err := r.Read(t.Context()); err == nil || err.Error() != "nvidia-smi did not end within 20ms" {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Read(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
 	}
 }
 
