@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -39,24 +40,36 @@ func ReadFolder(dir string) (*Case, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	named := func(name string) ([]byte, bool) {
-		t, has := weights.Get(name)
+	if whole {
+		return NewCase(r, dataOf(weights), dataOf(weights))
+	}
+	return fill(r, probe.Noise, dataOf(weights), func(spec tensor.Spec) ([]byte, error) {
+		path := filepath.Join(dir, "inputs", probe.Noise, suite.TensorFile(spec.Name))
+		header := digest.Header(spec)
+		kept, err := os.ReadFile(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		data, is := bytes.CutPrefix(kept, header)
+		if !is || int64(len(data)) != spec.Bytes() {
+			return nil, diag.New("WRONG_INPUT", "inputs/"+spec.Name, "%s does not hold a %v%v", path, spec.DType, spec.Sizes)
+		}
+		return data, nil
+	})
+}
+
+// dataOf gives the tensors of a file by their names.
+func dataOf(file *safetensors.File) func(name string) ([]byte, bool) {
+	return func(name string) ([]byte, bool) {
+		t, has := file.Get(name)
 		if !has {
 			return nil, false
 		}
 		return t.Data, true
 	}
-	if whole {
-		return NewCase(r, named, named)
-	}
-	return fill(r, probe.Noise, named, func(spec tensor.Spec) []byte {
-		header := digest.Header(spec)
-		kept, err := os.ReadFile(filepath.Join(dir, "inputs", probe.Noise, spec.Name+".tensor"))
-		if err != nil || int64(len(kept)) != int64(len(header))+spec.Bytes() {
-			return nil
-		}
-		return kept[len(header):]
-	})
 }
 
 // FromRecorded takes a recorded cell on a probe.
@@ -65,13 +78,7 @@ func FromRecorded(r suite.Recorded, name string) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fill(r.Recording, name, func(name string) ([]byte, bool) {
-		t, has := weights.Get(name)
-		if !has {
-			return nil, false
-		}
-		return t.Data, true
-	}, func(tensor.Spec) []byte { return nil })
+	return fill(r.Recording, name, dataOf(weights), func(tensor.Spec) ([]byte, error) { return nil, nil })
 }
 
 // FromStep takes a step of a training run, from the reference's state before it.
@@ -84,12 +91,7 @@ func FromStep(b suite.Before) (*Case, error) {
 	c, err := NewCase(r, func(name string) ([]byte, bool) {
 		data, has := b.Batch[name]
 		return data, has
-	}, func(name string) ([]byte, bool) {
-		if t, has := weights.Get(name); has {
-			return t.Data, true
-		}
-		return nil, false
-	})
+	}, dataOf(weights))
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +127,8 @@ func (c *Case) set(storage int, t *safetensors.Tensor) error {
 	return nil
 }
 
-// fill makes the inputs that are not kept anywhere.
-func fill(r *recording.Recording, name string, weights func(string) ([]byte, bool), kept func(tensor.Spec) []byte) (*Case, error) {
+// fill makes the inputs of which kept gives nothing.
+func fill(r *recording.Recording, name string, weights func(string) ([]byte, bool), kept func(tensor.Spec) ([]byte, error)) (*Case, error) {
 	if r.Header.Mode != "predict" {
 		return nil, diag.New("WRONG_MODE", "header.mode", "a recording of mode %s alone does not say what its steps are given: name the family, with --mode %s --step N",
 			r.Header.Mode, r.Header.Mode)
@@ -138,10 +140,11 @@ func fill(r *recording.Recording, name string, weights func(string) ([]byte, boo
 				continue
 			}
 			s := spec(input, &r.Values[n.Value])
-			if data := kept(s); data != nil {
+			data, err := kept(s)
+			if wrong = errors.Join(wrong, err); data != nil {
 				return data, true
 			}
-			data := make([]byte, s.Bytes())
+			data = make([]byte, s.Bytes())
 			if _, is := r.Key(input); is {
 				wrong = errors.Join(wrong, r.PutKey(s, data))
 			} else {

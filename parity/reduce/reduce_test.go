@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"samebits/bridge/tensor/safetensors"
 	"samebits/parity/launch"
 	"samebits/parity/ops/opstest"
+	"samebits/parity/probe"
 )
 
 // chain is a step of ten operations: x = images + weight, then neg, relu_, exp, mul and so on in turn, with a relu_ in place
@@ -252,6 +254,50 @@ func TestScript(t *testing.T) {
 	out, err = exec.Command(python, filepath.Join(dir, "run.py"), "cuda:99").CombinedOutput()
 	if err == nil || strings.Count(string(out), "\n") != 1 || !strings.HasPrefix(string(out), "run.py: device cuda:99: ") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// A folder of verify --keep has inputs as files. Those that are not there are made; one that is torn is not taken for another.
+func TestKeptInputs(t *testing.T) {
+	c := chain(t)
+	dir := t.TempDir()
+	weight := tensor.Spec{Name: "weight", DType: tensor.Float32, Sizes: []int64{2, 6}}
+	images := tensor.Spec{Name: "images", DType: tensor.Float32, Sizes: []int64{2, 6}}
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "inputs/noise"), 0o755), os.WriteFile(filepath.Join(dir, "recording.pb"), Encoded(t, c.Recording), 0o644),
+		safetensors.WriteFile(filepath.Join(dir, "weights.safetensors"), []safetensors.Tensor{{Spec: weight, Data: make([]byte, 48)}}, nil)); err != nil {
+		t.Fatal(err)
+	}
+	made := make([]byte, 48)
+	if err := probe.Fill(probe.Noise, images, c.Recording.Header.Seed, made); err != nil {
+		t.Fatal(err)
+	}
+	kept := bytes.Repeat([]byte{7}, 48)
+	for _, k := range []struct {
+		name  string
+		file  []byte // nil: none
+		want  []byte
+		wrong string
+	}{
+		{"none is kept", nil, made, ""},
+		{"one is kept", append(digest.Header(images), kept...), kept, ""},
+		{"torn", append(digest.Header(images), kept[:40]...), nil, "WRONG_INPUT"},
+		{"of another shape", append(digest.Header(tensor.Spec{DType: tensor.Float32, Sizes: []int64{6, 2}}), kept...), nil, "WRONG_INPUT"},
+	} {
+		if k.file != nil {
+			if err := os.WriteFile(filepath.Join(dir, "inputs/noise/images.tensor"), k.file, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read, err := ReadFolder(dir)
+		if k.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), k.wrong) {
+				t.Errorf("%s: %v", k.name, err)
+			}
+			continue
+		}
+		if err != nil || !bytes.Equal(read.Given[0], k.want) || !bytes.Equal(read.Given[1], make([]byte, 48)) {
+			t.Errorf("%s: %v, %x", k.name, err, read.Given)
+		}
 	}
 }
 

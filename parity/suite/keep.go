@@ -103,8 +103,12 @@ func (v *verification) keepTensor(under string, spec tensor.Spec, data []byte) e
 	if err := makeFolder(dir); err != nil {
 		return err
 	}
-	file := strings.ReplaceAll(spec.Name, string(filepath.Separator), "_") + ".tensor"
-	return write(filepath.Join(dir, file), append(digest.Header(spec), data...))
+	return write(filepath.Join(dir, TensorFile(spec.Name)), append(digest.Header(spec), data...))
+}
+
+// TensorFile is how the file is called in which a tensor is kept.
+func TensorFile(name string) string {
+	return strings.ReplaceAll(name, string(filepath.Separator), "_") + ".tensor"
 }
 
 func makeFolder(dir string) error { return os.MkdirAll(dir, 0o755) }
