@@ -2,9 +2,7 @@ package ops
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
-	"strings"
 
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
@@ -85,7 +83,7 @@ func (b *batch) add(to *recording.Recording, at int, o *signature.Operation) {
 	// flat adds a value that covers part of a storage in memory order.
 	flat := func(storage int, d tensor.DType, numel, offset int64) int {
 		to.Values = append(to.Values, recording.Value{Storage: storages + storage, DType: d, Sizes: []int64{numel}, Strides: []int64{1},
-			Offset: offset, Alignment: alignment(own, storage, offset*d.Size())})
+			Offset: offset, Alignment: signature.Alignment(own, storage, offset*d.Size())})
 		return len(to.Values) - 1
 	}
 	domains := values.Domains(own, o.Op())
@@ -172,7 +170,7 @@ func moved(args []recording.Argument, by int) []recording.Argument {
 // tame leaves out what the CPU does in its own way: it truncates floats that no whole number can hold to anything, and sorts
 // NaNs in another order.
 func tame(r *recording.Recording, op *recording.Operation, domains map[int]values.Domain) {
-	name := short(op.Name)
+	name := signature.Base(op.Name)
 	from, named := map[string]string{"aten::_to_copy": "self", "aten::copy_": "src", "aten::topk": "self", "aten::sort": "self"}[name]
 	a, ok := op.Arg(from)
 	results := recording.Values(op.Results, nil)
@@ -187,12 +185,6 @@ func tame(r *recording.Recording, op *recording.Operation, domains map[int]value
 	}
 }
 
-// short is an operation's name without its overload.
-func short(name string) string {
-	name, _, _ = strings.Cut(name, ".")
-	return name
-}
-
 // argumentOf names the argument that a value is.
 func argumentOf(op *recording.Operation, value int) string {
 	for i := range op.Arguments {
@@ -201,26 +193,6 @@ func argumentOf(op *recording.Operation, value int) string {
 		}
 	}
 	return "an argument"
-}
-
-// alignment is that of an address so many bytes behind a storage's beginning, which lies as the values on it say: at a
-// multiple of the largest alignment, unless one of them is aligned less than its offset alone would be.
-func alignment(r *recording.Recording, storage int, offset int64) uint32 {
-	base := int64(recording.MaxAlignment)
-	for i := range r.Values {
-		v := &r.Values[i]
-		if have := lowestBit(v.Offset * v.DType.Size()); v.Storage == storage && int64(v.Alignment) < have {
-			base = int64(v.Alignment)
-		}
-	}
-	return uint32(min(base, lowestBit(offset)))
-}
-
-func lowestBit(n int64) int64 {
-	if n == 0 {
-		return recording.MaxAlignment
-	}
-	return min(recording.MaxAlignment, int64(1)<<bits.TrailingZeros64(uint64(n)))
 }
 
 // dense reports whether the elements of v fill memory from its first to its last, each place once.

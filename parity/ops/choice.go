@@ -6,6 +6,7 @@ import (
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
 	"samebits/parity/compare"
+	"samebits/parity/signature"
 )
 
 // sameChoice reports whether an output of indices chooses equal elements on both sides: on the CPU, PyTorch may break ties
@@ -61,7 +62,7 @@ func (r *run) storageOf(b *batch, op, storage int) []byte {
 // the first element, and whether there is one. Nil: op does not choose.
 func picker(op *recording.Operation, from, result *recording.Value) func(at []int64, chosen int64) (int64, bool) {
 	rank := len(from.Sizes)
-	switch short(op.Name) {
+	switch signature.Base(op.Name) {
 	case "aten::topk", "aten::sort", "aten::max", "aten::min":
 		dim := int64(-1)
 		if a, ok := op.Arg("dim"); ok && a.Kind == recording.Integer {

@@ -8,6 +8,7 @@ import (
 	"samebits/bridge/tensor"
 	"samebits/parity/compare"
 	"samebits/parity/gate"
+	"samebits/parity/signature"
 	"samebits/parity/values"
 )
 
@@ -46,7 +47,7 @@ var demands = func() map[string]demand {
 
 // demandOf gives what is demanded of a result. What moves elements and turns them into another type on the way converts them.
 func demandOf(r *recording.Recording, op *recording.Operation, d tensor.DType) demand {
-	demanded := demands[short(op.Name)]
+	demanded := demands[signature.Base(op.Name)]
 	if demanded == bounded && !d.Float() {
 		return sameNumbers
 	}
@@ -99,7 +100,7 @@ func (r *run) judge(b *batch, i int, kind values.Kind, exact measured, f *Findin
 // them, than native does in CUDA's order.
 func floor(r *recording.Recording, op *recording.Operation, result tensor.DType) float64 {
 	half := compare.Roundoff(result)
-	if pointwise[short(op.Name)] {
+	if pointwise[signature.Base(op.Name)] {
 		return half
 	}
 	most := int64(1)
@@ -123,7 +124,7 @@ var pointwise = func() map[string]bool {
 // whether an infinity or a NaN comes of it, so among edges only errors of numbers count there.
 func within(op *recording.Operation, kind values.Kind, r Rounding) bool {
 	native := r.Native
-	if kind != values.Ordinary && !pointwise[short(op.Name)] {
+	if kind != values.Ordinary && !pointwise[signature.Base(op.Name)] {
 		native.Lost = 0
 	}
 	return native.Within(r.Reference, r.Limit, r.Floor)

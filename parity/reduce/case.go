@@ -3,7 +3,6 @@
 package reduce
 
 import (
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -132,22 +131,7 @@ func covering(r *recording.Recording, storage int) recording.Value {
 			return v
 		}
 	}
-	return recording.Value{Storage: storage, DType: s.DType, Sizes: []int64{s.Bytes / s.DType.Size()}, Strides: []int64{1}, Alignment: alignment(r, storage)}
-}
-
-// alignment is that of a storage's first byte, as far as its values tell.
-func alignment(r *recording.Recording, storage int) uint32 {
-	for i := range r.Values {
-		v := &r.Values[i]
-		have := int64(recording.MaxAlignment)
-		if at := v.Offset * v.DType.Size(); at != 0 {
-			have = min(have, int64(1)<<bits.TrailingZeros64(uint64(at)))
-		}
-		if v.Storage == storage && int64(v.Alignment) < have {
-			return v.Alignment
-		}
-	}
-	return recording.MaxAlignment
+	return recording.Value{Storage: storage, DType: s.DType, Sizes: []int64{s.Bytes / s.DType.Size()}, Strides: []int64{1}, Alignment: signature.Alignment(r, storage, 0)}
 }
 
 // settings leaves out what a part of a step does not have: the trainer's settings, keys, and what the host read.

@@ -14,8 +14,8 @@ var uninitialised = []string{"aten::empty", "aten::empty_like", "aten::empty_str
 var inPlaceViews = []string{"aten::as_strided_", "aten::squeeze_", "aten::unsqueeze_", "aten::transpose_", "aten::swapaxes_",
 	"aten::swapdims_", "aten::t_", "aten::detach_"}
 
-// base is a name without its overload.
-func base(name string) string {
+// Base is an operation's name without its overload.
+func Base(name string) string {
 	short, _, _ := strings.Cut(name, ".")
 	return short
 }
@@ -23,12 +23,11 @@ func base(name string) string {
 // classify settles the class, the results and what is written, from who reads what.
 func (o *Operation) classify() {
 	r, op := o.Alone, o.Op()
-	o.Results, o.Written, o.bytes = nil, nil, 0
+	o.Results, o.Written, o.bytes = nil, Writes(op), 0
 	for _, s := range r.Storages {
 		o.bytes += s.Bytes
 	}
 	onInput := func(v int) bool { return r.Storages[r.Values[v].Storage].Role == recording.Input }
-	o.Written = Writes(op)
 	undefined := Undefined(op)
 	unread, elements, views := 0, 0, 0
 	results := recording.Values(op.Results, nil)
@@ -67,7 +66,7 @@ func (o *Operation) classify() {
 // Writes gives the values that an operation writes in place.
 func Writes(op *recording.Operation) []int {
 	var written []int
-	name := base(op.Name)
+	name := Base(op.Name)
 	if strings.HasSuffix(name, "_") && !slices.Contains(inPlaceViews, name) && len(op.Arguments) > 0 {
 		written = recording.Values(op.Arguments[:1], nil)
 	}
@@ -75,7 +74,7 @@ func Writes(op *recording.Operation) []int {
 }
 
 // Creates reports whether an operation makes memory without content.
-func Creates(op *recording.Operation) bool { return slices.Contains(uninitialised, base(op.Name)) }
+func Creates(op *recording.Operation) bool { return slices.Contains(uninitialised, Base(op.Name)) }
 
 // alsoWritten gives the values that an operation writes though its schema does not say so: batch norm's running statistics.
 func alsoWritten(op *recording.Operation) []int {

@@ -184,3 +184,24 @@ func TestClasses(t *testing.T) {
 		}
 	}
 }
+
+// An address is aligned as its storage is, and as the offset allows. A storage may lie worse than at the largest alignment.
+func TestAlignment(t *testing.T) {
+	b := New("cpu")
+	whole := b.Tensor(recording.Input, "images", tensor.Float32, 64)
+	moved := b.Tensor(recording.Input, "mask", tensor.Float32, 64)
+	behind := b.View(moved, []int64{32}, []int64{1}, 16)
+	b.R.Values[moved].Alignment, b.R.Values[behind].Alignment = 16, 16
+	for _, c := range []struct {
+		value  int
+		offset int64
+		want   uint32
+	}{
+		{whole, 0, recording.MaxAlignment}, {whole, recording.MaxAlignment, recording.MaxAlignment}, {whole, 64, 64}, {whole, 20, 4},
+		{moved, 0, 16}, {moved, 64, 16}, {moved, 24, 8},
+	} {
+		if got := signature.Alignment(b.R, b.R.Values[c.value].Storage, c.offset); got != c.want {
+			t.Errorf("%d bytes behind storage %d: %d, not %d", c.offset, b.R.Values[c.value].Storage, got, c.want)
+		}
+	}
+}
