@@ -42,6 +42,14 @@ func TestResults(t *testing.T) {
 		}, false, "* native-eager noise logits"},
 		{"no digest", func(r *result.Result) { r.Digests.Outputs = nil }, false, "* native-eager noise logits"},
 		{"a step", func(r *result.Result) { r.Digests.Steps = map[string][]string{"native-graph": {"1"}} }, false, "* native-graph step    1"},
+		{"an input", func(r *result.Result) {
+			r.Digests.Inputs = map[string]map[string]string{"noise": {"images": strings.Repeat("12", 32)}}
+		}, false, "* input noise images"},
+		{"weights", func(r *result.Result) { r.Digests.Weights = "34" }, false, "* weights"},
+		{"an arm of a gate", func(r *result.Result) {
+			r.Gates[gate.Native].Arms["native-eager"] = gate.Finding{Outcome: gate.Failed, Reason: gate.NativeDiffers}
+		}, false, "* NATIVE native-eager"},
+		{"no environment", func(r *result.Result) { r.Environment = nil }, true, "  driver"},
 		{"cell", func(r *result.Result) { r.Precision = "bf16" }, false, "* precision"},
 	} {
 		b := sample()
@@ -53,6 +61,29 @@ func TestResults(t *testing.T) {
 		}
 		if found.Equal != c.equal || !strings.Contains(text.String(), c.marked) || c.equal == strings.Contains(text.String(), "different:") {
 			t.Errorf("%s: %v\n%s", c.name, found.Equal, text.String())
+		}
+	}
+}
+
+// What is the same is counted, section by section, unless everything is wanted. Environments of either side are shown.
+func TestWrite(t *testing.T) {
+	a, b := sample(), sample()
+	a.Environment, b.Environment["gpu"] = nil, strings.Repeat("long ", 20)
+	for everything, want := range map[bool]string{
+		false: "  10 of cell are the same", true: "  family",
+	} {
+		var text strings.Builder
+		if err := Results(a, b).Write(&text, "one", "other", everything); err != nil {
+			t.Fatal(err)
+		}
+		got := text.String()
+		for _, line := range []string{want, "A is one\nB is other\nequal: ", "  gpu ", "long lo...\n", "  driver"} {
+			if !strings.Contains(got, line) {
+				t.Errorf("%v: it lacks %q\n%s", everything, line, got)
+			}
+		}
+		if strings.Contains(got, " of cell are the same") == everything || strings.Contains(got, " 0 of ") {
+			t.Errorf("%v:\n%s", everything, got)
 		}
 	}
 }
@@ -77,9 +108,52 @@ func TestRecordings(t *testing.T) {
 	if !same.Equal {
 		t.Errorf("%+v", same.Weights)
 	}
+	text.Reset()
+	if err := same.Write(&text, "one", "other"); err != nil || !strings.HasSuffix(text.String(), "equal: the same bytes\n") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+	seeded := ConvBNReLU()
+	seeded.Header.Seed++
+	seeded.Digest = "another"
+	text.Reset()
+	if err := Compare(a, seeded).Write(&text, "one", "other"); err != nil || !strings.HasSuffix(text.String(), "equal: the same operations; seed, environment or slots are others\n") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
 	same.CompareWeights(weights(a, 1), weights(a, 2))
 	if same.Equal || len(same.Weights) == 0 {
 		t.Errorf("%+v", same.Weights)
+	}
+	lacks := Compare(a, ConvBNReLU())
+	lacks.CompareWeights(weights(a, 1), File(t, nil))
+	if lacks.Equal || lacks.Weights[0].B != "none" || lacks.Weights[0].A == "none" {
+		t.Errorf("%+v", lacks.Weights)
+	}
+}
+
+// Of many differences the first are listed, and the others counted.
+func TestMostPlaces(t *testing.T) {
+	places := make([]Place, mostPlaces+3)
+	for i := range places {
+		places[i].Path = "weights/w"
+	}
+	var text strings.Builder
+	c := Recordings{Digests: []string{"1", "2"}, Operations: []int{1, 1}, Differences: places[:mostPlaces], More: 7, Weights: places}
+	if err := c.Write(&text, "one", "other"); err != nil || strings.Count(text.String(), "weights/w\n") != 2*mostPlaces ||
+		!strings.Contains(text.String(), "and 7 more\n") || !strings.Contains(text.String(), "and 3 more\n") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+}
+
+// A line names the first differences of a repetition.
+func TestMostNamed(t *testing.T) {
+	for n, want := range map[int]string{3: "s a: - instead of x; s a: - instead of x; s a: - instead of x", 5: "s a: - instead of x; s a: - instead of x; s a: - instead of x; 2 more"} {
+		one := Repetition{}
+		for range n {
+			one.Different = append(one.Different, Row{Section: "s", What: "a", A: "x"})
+		}
+		if got := one.differences(); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
 	}
 }
 
