@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"samebits/parity/explain"
 	"samebits/parity/gate"
 	"samebits/parity/result"
 )
@@ -133,6 +135,47 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
+// What is wrong is said in the case, without what XML cannot hold.
+func TestJUnitSays(t *testing.T) {
+	var b strings.Builder
+	if err := JUnit(&b, samples()); err != nil {
+		t.Fatal(err)
+	}
+	var root testsuites
+	if err := xml.Unmarshal([]byte(b.String()), &root); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]testcase{}
+	for _, s := range root.Suites {
+		for _, c := range s.Cases {
+			cases[s.Name+" "+c.Name] = c
+		}
+		if len(s.Properties) != 2 || s.Properties[0].Value == "" || !strings.HasPrefix(s.Properties[1].Value, "parity verify ") {
+			t.Errorf("%+v", s.Properties)
+		}
+	}
+	of := func(sample int, name string) testcase { return cases[Name(samples()[sample])+" "+name] }
+	seen, _ := explain.Of(string(gate.SeamDiffers))
+	if f := of(1, "SEAM").Failure; f == nil || f.Type != string(gate.SeamDiffers) || f.Text != seen.Saw+"\n" {
+		t.Errorf("%+v", f)
+	}
+	if s := of(1, "REPLAY").Skipped; s == nil || s.Message != "NO_GPU: none" {
+		t.Errorf("%+v", s)
+	}
+	if f := of(1, "verdict differs").Failure; f == nil || f.Message != "in short" || !strings.HasSuffix(f.Text, "in short\nreproduce: parity verify yolo9\n") {
+		t.Errorf("%+v", f)
+	}
+	if e := of(2, "verdict broken").Error; e == nil || !strings.Contains(e.Text, "PLUGIN_CRASHED : signal ?[31m 11 ?\n") || !strings.Contains(e.Text, "SOMETHING_NEW") {
+		t.Errorf("%+v", e)
+	}
+	if c := of(0, "verdict exact"); c.Failure != nil || c.Error != nil || c.Name == "" {
+		t.Errorf("%+v", c)
+	}
+	if got := clean("a\tb\nc\x00d\x1fe\xfff\ufffeg\uffffh <&> ü"); got != "a\tb\nc?d?e?f?g?h <&> ü" {
+		t.Errorf("%q", got)
+	}
+}
+
 // object walks to a member that must be there.
 func object[T any](t *testing.T, from map[string]any, name string) T {
 	t.Helper()
@@ -183,7 +226,7 @@ func checkSARIF(t *testing.T, text string) (results []any) {
 			if at < 0 || at >= len(rules) || rules[at].(map[string]any)["id"] != id {
 				t.Errorf("%s is not rule %d", id, at)
 			}
-			if level := object[string](t, one, "level"); !strings.Contains("none note warning error", level) {
+			if level := object[string](t, one, "level"); !slices.Contains([]string{"none", "note", "warning", "error"}, level) {
 				t.Errorf("level %s", level)
 			}
 			if object[string](t, object[map[string]any](t, one, "message"), "text") == "" {

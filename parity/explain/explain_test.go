@@ -96,7 +96,8 @@ func TestResult(t *testing.T) {
 			gate.Replay: {Outcome: gate.Failed, Reason: gate.OutputDiffers, Arms: map[string]gate.Finding{
 				"native-graph":    {Outcome: gate.Failed, Reason: gate.OutputNotWritten, Detail: "logits"},
 				"reference-graph": {Outcome: gate.Passed}}},
-			gate.Native: {Outcome: gate.Failed, Reason: gate.NativeDiffers, Detail: "x", Reproduce: "parity trace fake"},
+			gate.Native: {Outcome: gate.Failed, Reason: gate.NativeDiffers, Detail: "x", Reproduce: "parity trace fake",
+				Figures: map[string]any{"first_operation": map[string]string{"module": "model.2", "source": "nn.py:12"}}},
 		}}
 	all := Result(r)
 	if len(all) != 3 || all[0].Arm != "native-graph" || all[0].Reason != "OUTPUT_NOT_WRITTEN" || all[0].Reproduce != "parity verify fake" ||
@@ -107,7 +108,10 @@ func TestResult(t *testing.T) {
 	if err := Write(&b, r, all); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"REPLAY of native-graph: OUTPUT_NOT_WRITTEN", "usually:", "again: parity trace fake", "problem: NEVER_HEARD_OF"} {
+	if all[1].Module != "model.2" || all[1].Source != "nn.py:12" || all[0].Module+all[0].Source != "" {
+		t.Errorf("%+v", all)
+	}
+	for _, want := range []string{"  where: model.2 nn.py:12\n", "    - " + all[1].Usually[0][:40], "  next: " + all[1].Look[:40], "  here: logits\n", "REPLAY of native-graph: OUTPUT_NOT_WRITTEN", "usually:", "again: parity trace fake", "problem: NEVER_HEARD_OF"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())
 		}
