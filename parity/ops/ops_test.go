@@ -3,11 +3,13 @@ package ops_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"samebits/bridge/arm"
 	"samebits/bridge/host"
 	"samebits/bridge/recording"
 	"samebits/bridge/recording/recordingtest"
@@ -161,6 +163,20 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("exit status %d, want %d", r.Exit(), c.status)
 			}
 		})
+	}
+}
+
+// PyTorch runs where native does, and on the CPU beside the device host.
+func TestDevices(t *testing.T) {
+	for device, want := range map[string]map[string]string{
+		"cuda:1": {arm.ReferenceEager: "cuda:1", arm.NativeEager: "cuda:1"},
+		"host":   {arm.ReferenceEager: "cpu", arm.NativeEager: "host", arm.ReferenceFP64: "cpu"},
+	} {
+		s := &opstest.Starter{Faults: opstest.Fault{Operation: "aten::exp", Element: 3, Change: nextULP}}
+		check(t, &ops.Checker{Device: device}, s)
+		if !maps.Equal(s.Devices, want) {
+			t.Errorf("%s: %v", device, s.Devices)
+		}
 	}
 }
 

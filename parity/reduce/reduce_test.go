@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"samebits/bridge/arm"
 	"samebits/bridge/digest"
 	"samebits/bridge/recording"
 	. "samebits/bridge/recording/recordingtest"
@@ -102,6 +103,10 @@ func TestReduce(t *testing.T) {
 			}
 			if c.start.Alive != 0 {
 				t.Errorf("%d processes are left", c.start.Alive)
+			}
+			reference := map[string]string{"host": "cpu", "cuda:0": "cuda:0"}[c.device]
+			if d := c.start.Devices; d[arm.ReferenceEager] != reference || d[arm.NativeEager] != c.device || c.device == "host" && d[arm.ReferenceFP64] != reference {
+				t.Errorf("they ran on %v", d)
 			}
 			reduceAgain(t, c.start, c.device, part)
 		})

@@ -221,6 +221,12 @@ func TestDomainsOfOperations(t *testing.T) {
 	if place([]int64{0, 1, 0, 0}) != 0 || place([]int64{0, 0, 2, 1}) != 3*6+1 {
 		t.Error("indices lie outside of their windows")
 	}
+	b.R.Operations = nil
+	b.Op("aten::max_pool2d_with_indices_backward", Args(Value("self", images), Ints("kernel_size", 3, 2), Ints("stride"), Ints("padding", 0, 1),
+		Value("indices", pooled)), y) // without a stride it is the kernel's size
+	if place := Domains(b.R, &b.R.Operations[0])[pooled].Place; place([]int64{0, 0, 1, 2}) != 3*6+3 || place([]int64{0, 0, 0, 0}) != 0 {
+		t.Error("heights are taken for widths")
+	}
 	narrow := Of(map[int]Domain{1: {Index: 9}, 2: {Index: 4}}, []int{1, 2, 3})
 	if narrow.Index != 4 {
 		t.Errorf("of two domains: %+v", narrow)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"samebits/bridge/arm"
 	"samebits/bridge/digest"
@@ -22,11 +23,24 @@ type Starter struct {
 	Natives      int // started so far
 	Missing      error
 	Refused      map[string]string // by PyTorch
+	Devices      map[string]string // where each arm was told to run
 	largest, all int
 }
 
 // Largest gives the most operations that one recording had, and how many recordings were loaded by native.
 func (s *Starter) Largest() (operations, recordings int) { return s.largest, s.all }
+
+// noting guards Devices: both sides load at once.
+var noting sync.Mutex
+
+func (s *Starter) ran(name, device string) {
+	noting.Lock()
+	defer noting.Unlock()
+	if s.Devices == nil {
+		s.Devices = map[string]string{}
+	}
+	s.Devices[name] = device
+}
 
 // Reference implements suite.Starter.
 func (s *Starter) Reference(context.Context) (suite.Arm, error) {
@@ -91,6 +105,7 @@ func (a *fakeArm) Load(_ context.Context, r arm.LoadRequest) (arm.LoadReply, err
 	if a.dead != nil {
 		return arm.LoadReply{}, a.dead
 	}
+	a.starter.ran(r.Arm, r.Device)
 	a.engine.Double = r.Arm == arm.ReferenceFP64
 	if a.engine.Double {
 		a.engine.Fault = a.starter.Doubles
