@@ -2,6 +2,8 @@ package ops
 
 import (
 	"encoding/binary"
+	"fmt"
+	"slices"
 
 	"samebits/bridge/recording"
 	"samebits/bridge/tensor"
@@ -9,8 +11,8 @@ import (
 	"samebits/parity/signature"
 )
 
-// sameChoice reports whether an output of indices chooses equal elements on both sides: on the CPU, PyTorch may break ties
-// otherwise than on a GPU.
+// sameChoice reports whether an output of indices chooses equal elements on both sides, and no element twice where each has
+// a place: on the CPU, PyTorch may break ties otherwise than on a GPU.
 func (r *run) sameChoice(b *batch, i int) bool {
 	out := &b.outputs[i]
 	o := b.ops[out.op]
@@ -32,13 +34,24 @@ func (r *run) sameChoice(b *batch, i int) bool {
 		}
 	}
 	same, n, size := true, 0, from.DType.Size()
+	dim, ordered := alongDim(op, len(from.Sizes))
+	ordered = ordered && slices.Contains([]string{"aten::topk", "aten::sort"}, signature.Base(op.Name))
+	taken := map[string]bool{} // by native
 	walk(result, func(at []int64, _ int64) {
 		var chosen [2][]byte
 		for k, side := range sides {
-			where, inside := pick(at, int64(binary.LittleEndian.Uint64(side[8*n:])))
+			index := int64(binary.LittleEndian.Uint64(side[8*n:]))
+			where, inside := pick(at, index)
 			if !inside {
 				same = false
 				return
+			}
+			if ordered && k == 1 {
+				place := slices.Clone(at)
+				place[dim] = index
+				key := fmt.Sprint(place)
+				same = same && !taken[key]
+				taken[key] = true
 			}
 			chosen[k] = data[(from.Offset+where)*size:][:size]
 		}
@@ -58,27 +71,33 @@ func (r *run) storageOf(b *batch, op, storage int) []byte {
 	return nil
 }
 
+// alongDim is the dimension that an operation chooses along: the last one if it does not say.
+func alongDim(op *recording.Operation, rank int) (dim int, ok bool) {
+	at := int64(-1)
+	if a, has := op.Arg("dim"); has && a.Kind == recording.Integer {
+		at = a.Int
+	}
+	if at < 0 {
+		at += int64(rank)
+	}
+	return int(at), at >= 0 && at < int64(rank)
+}
+
 // picker gives the function that finds the element which an index at a place of the result stands for: the distance from
 // the first element, and whether there is one. Nil: op does not choose.
 func picker(op *recording.Operation, from, result *recording.Value) func(at []int64, chosen int64) (int64, bool) {
 	rank := len(from.Sizes)
 	switch signature.Base(op.Name) {
 	case "aten::topk", "aten::sort", "aten::max", "aten::min":
-		dim := int64(-1)
-		if a, ok := op.Arg("dim"); ok && a.Kind == recording.Integer {
-			dim = a.Int
-		}
-		if dim < 0 {
-			dim += int64(rank)
-		}
-		if dim < 0 || int(dim) >= rank {
+		dim, ok := alongDim(op, rank)
+		if !ok {
 			return nil
 		}
 		dropped := len(result.Sizes) < rank
 		return func(at []int64, chosen int64) (int64, bool) {
 			where, next := chosen*from.Strides[dim], 0
 			for d := range rank {
-				if d != int(dim) {
+				if d != dim {
 					where += at[next] * from.Strides[d]
 				} else if dropped {
 					continue
