@@ -15,6 +15,7 @@ import (
 
 	"samebits/bridge/diag"
 	"samebits/bridge/host"
+	"samebits/bridge/recording"
 	"samebits/parity/bench"
 	"samebits/parity/gate"
 	"samebits/parity/launch"
@@ -71,13 +72,13 @@ func (f *fakes) Inspect(context.Context) (launch.PythonInfo, error) {
 }
 
 func (f *fakes) Devices(context.Context) ([]launch.Device, error) {
-	devices := []launch.Device{{Name: "host", Environment: []launch.Setting{{Key: "host.compiler", Value: "g++ 12"}}},
+	devices := []launch.Device{{Name: "host", Environment: []recording.Setting{{Key: "host.compiler", Value: "g++ 12"}}},
 		{Name: "cuda:0", Problem: "libcuda.so.1: no such file"}}
 	if f.gpu {
 		devices[1].Problem = ""
-		devices[1].Environment = []launch.Setting{{Key: "cudnn.path", Value: "/srv/site-packages/nvidia/cudnn/lib/libcudnn.so.9"}}
+		devices[1].Environment = []recording.Setting{{Key: "cudnn.path", Value: "/srv/site-packages/nvidia/cudnn/lib/libcudnn.so.9"}}
 		if f.memory != "" {
-			devices[1].Environment = append(devices[1].Environment, launch.Setting{Key: "gpu.memory", Value: f.memory})
+			devices[1].Environment = append(devices[1].Environment, recording.Setting{Key: "gpu.memory", Value: f.memory})
 		}
 	}
 	return devices, f.missing

@@ -31,8 +31,8 @@ func (f certifiable) EngineBuild() (string, error) {
 	return digest.Bytes(data), err
 }
 
-func (f certifiable) settings() []launch.Setting {
-	return []launch.Setting{{Key: "gpu", Value: "NVIDIA H200"}, {Key: "gpu.arch", Value: "sm_90"}, {Key: "gpu.sms", Value: "132"},
+func (f certifiable) settings() []recording.Setting {
+	return []recording.Setting{{Key: "gpu", Value: "NVIDIA H200"}, {Key: "gpu.arch", Value: "sm_90"}, {Key: "gpu.sms", Value: "132"},
 		{Key: "driver", Value: f.driver}, {Key: "cuda", Value: "13.0"}, {Key: "cudnn", Value: "9.19"}, {Key: "cublas", Value: "13.1.0"},
 		{Key: "cublaslt", Value: "13.1.0"}, {Key: "nvrtc", Value: "13.0"}}
 }

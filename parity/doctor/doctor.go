@@ -4,9 +4,10 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
-	"samebits/bridge/arm"
+	"samebits/bridge/recording"
 	"samebits/parity/launch"
 	"samebits/parity/suite"
 )
@@ -89,8 +90,7 @@ func (e *examination) add(name string, state State, value, prevents string, deta
 
 // failed adds what an error says.
 func (e *examination) failed(name string, state State, prevents string, err error) {
-	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-	e.add(name, state, "", prevents, lines...)
+	e.add(name, state, "", prevents, strings.Split(strings.TrimSpace(err.Error()), "\n")...)
 }
 
 // engine looks at the native plugin and asks it for its devices, GPU and compiler with them.
@@ -121,11 +121,7 @@ func (e *examination) engine(ctx context.Context, b Backend) {
 			continue
 		}
 		e.native[d.Name] = true
-		details := make([]string, len(d.Environment))
-		for i, s := range d.Environment {
-			details[i] = s.Key + ": " + s.Value
-		}
-		e.add(name, OK, "", "", details...)
+		e.add(name, OK, "", "", lines(d.Environment)...)
 	}
 }
 
@@ -140,15 +136,7 @@ func (e *examination) trainer(b Backend) {
 }
 
 // needed are the packages without which the reference plugin does not start.
-var needed = map[string]string{
-	"torch":       everything,
-	"libreyolo":   everything,
-	"grpcio":      everything,
-	"protobuf":    everything,
-	"blake3":      everything,
-	"safetensors": everything,
-	"numpy":       everything,
-}
+var needed = []string{"torch", "libreyolo", "grpcio", "protobuf", "blake3", "safetensors", "numpy"}
 
 // python looks at the interpreter and its packages, and reports whether the reference plugin can be tried.
 func (e *examination) python(ctx context.Context, b Backend) bool {
@@ -165,13 +153,12 @@ func (e *examination) python(ctx context.Context, b Backend) bool {
 	e.add("Python", OK, fmt.Sprintf("%s, %s", info.Version, path), "")
 	complete := true
 	for _, name := range launch.Packages {
-		version, prevents := info.Packages[name], needed[name]
-		switch {
+		switch version := info.Packages[name]; {
 		case version != "":
 			e.add("package "+name, OK, version, "")
-		case prevents != "":
+		case slices.Contains(needed, name):
 			complete = false
-			e.add("package "+name, Missing, "", prevents, "install it into "+path+"; `make setup` does")
+			e.add("package "+name, Missing, "", everything, "install it into "+path+"; `make setup` does")
 		default:
 			e.add("package "+name, Missing, "", "families that need it")
 		}
@@ -192,7 +179,7 @@ func (e *examination) plugin(ctx context.Context, b Backend) {
 		e.failed("reference plugin", Broken, everything, err)
 		return
 	}
-	e.add("reference plugin", OK, "version "+d.Version, "", settings(d)...)
+	e.add("reference plugin", OK, "version "+d.Version, "", lines(d.Environment)...)
 	gpu := false
 	for _, device := range d.Devices {
 		e.reference[device] = true
@@ -205,10 +192,10 @@ func (e *examination) plugin(ctx context.Context, b Backend) {
 	e.add("PyTorch on a GPU", Missing, "", onGPU, "PyTorch sees no CUDA device: no driver, no GPU, or a build without CUDA")
 }
 
-func settings(d arm.Description) []string {
-	list := make([]string, len(d.Environment))
-	for i, s := range d.Environment {
-		list[i] = s.Key + ": " + s.Value
+func lines(environment []recording.Setting) []string {
+	all := make([]string, len(environment))
+	for i, s := range environment {
+		all[i] = s.Key + ": " + s.Value
 	}
-	return list
+	return all
 }

@@ -4,17 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"samebits/bridge/recording"
 )
 
 // Device is a device of the native engine, usable or not.
 type Device struct {
-	Name        string    `json:"name"`
-	Problem     string    `json:"problem,omitempty"` // why it cannot be used
-	Environment []Setting `json:"environment,omitempty"`
+	Name        string              `json:"name"`
+	Problem     string              `json:"problem,omitempty"` // why it cannot be used
+	Environment []recording.Setting `json:"environment,omitempty"`
 }
-
-// Setting is a key with its value, as the native plugin prints it.
-type Setting struct{ Key, Value string }
 
 // Devices asks the native plugin what it can open. It does so once: opening a GPU takes a moment.
 func (l *Launcher) Devices(ctx context.Context) ([]Device, error) {
