@@ -64,6 +64,9 @@ func (r *run) finish(ctx context.Context) {
 		}
 		before, err = now, failed
 	}
+	if err != nil && ctx.Err() == nil {
+		r.note("what processes took of the GPU is not known: %v", err)
+	}
 }
 
 // sample notes what the GPU does now.
