@@ -12,9 +12,9 @@ import (
 
 	"samebits/bridge/arm"
 	"samebits/parity/bench"
+	"samebits/parity/matrix"
 	"samebits/parity/page"
 	"samebits/parity/report"
-	"samebits/parity/smi"
 )
 
 //go:embed page.html cell.html plots.html
@@ -53,13 +53,11 @@ type headline struct {
 type cellView struct {
 	*bench.Cell
 	ID     string
-	Name   string
 	Values []value // of the table of all cells
 	Arms   []armView
 	Box    *boxPlot
 	Rounds *roundPlot
 	Firsts *stackPlot
-	GPU    []smi.Sample
 }
 
 // value is a cell of a table, with the number to sort by.
@@ -71,7 +69,6 @@ type value struct {
 type armView struct {
 	*bench.Arm
 	page.Series
-	Ratio  string
 	Values []string
 }
 
@@ -132,7 +129,7 @@ func (p *document) fill() {
 // where lists what the figures depend on.
 func where(r *bench.Report) []fact {
 	facts := []fact{{"device", r.Device}}
-	for _, key := range []string{"gpu", "driver", "torch", "cuda", "cudnn", "cublas", "host.cpu", "host.compiler"} {
+	for _, key := range matrix.Decisive {
 		if v := r.Environment[key]; v != "" {
 			facts = append(facts, fact{strings.TrimPrefix(key, "host."), v})
 		}
@@ -169,7 +166,7 @@ func headlines(r *bench.Report) []headline {
 }
 
 func (p *document) view(c *bench.Cell, number int) cellView {
-	v := cellView{Cell: c, ID: fmt.Sprintf("cell-%d", number+1), Name: c.Name(), GPU: c.GPU}
+	v := cellView{Cell: c, ID: fmt.Sprintf("cell-%d", number+1)}
 	base := report.BenchBase(c)
 	for i := range c.Arms {
 		a := &c.Arms[i]
@@ -179,7 +176,7 @@ func (p *document) view(c *bench.Cell, number int) cellView {
 			view.Values = []string{report.Millis(a.Step.MedianMS), report.Millis(a.Step.MinMS),
 				fmt.Sprintf("%s to %s", report.Millis(a.Step.Q1MS), report.Millis(a.Step.Q3MS)), report.Millis(a.Step.IQRMS), fmt.Sprint(a.Step.Steps),
 				report.Size(m.PeakBytes), report.Size(m.ReservedBytes), report.Size(m.ArenaBytes), report.Size(m.DeviceBytes), report.Size(m.MaxRSSBytes),
-				launches(a), bits(a)}
+				report.Launches(a), bits(a)}
 		}
 		v.Arms = append(v.Arms, view)
 	}
@@ -210,13 +207,6 @@ func (p *document) row(c *bench.Cell) []value {
 		row = append(row, value{fmt.Sprintf("%.3f", x), x})
 	}
 	return append(row, value{string(c.Outcome), float64(c.Exit())})
-}
-
-func launches(a *bench.Arm) string {
-	if a.Launches == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f %s", a.Launches, a.LaunchUnit)
 }
 
 func bits(a *bench.Arm) string {

@@ -85,8 +85,8 @@ type Environment struct {
 	Cells    int               `json:"cells"`
 }
 
-// decisive are the keys of an environment that a table has: what decides bits, the engine aside, which changes often.
-var decisive = []string{"gpu", "driver", "torch", "cuda", "cudnn", "cublas", "nvrtc", "host.cpu", "host.compiler"}
+// Decisive are the keys of an environment that a table has: what decides bits, the engine aside, which changes often.
+var Decisive = []string{"gpu", "driver", "torch", "cuda", "cudnn", "cublas", "nvrtc", "host.cpu", "host.compiler"}
 
 var (
 	tasks      = []string{"detect", "segment", "pose", "point", "classify", "semantic", "depth", "restore", "matte"}
@@ -152,7 +152,7 @@ func newCell(r result.Result) Cell {
 // place counts a result for its environment.
 func (t *Table) place(environment map[string]string) {
 	settings := map[string]string{}
-	for _, key := range decisive {
+	for _, key := range Decisive {
 		if value := environment[key]; value != "" {
 			settings[key] = value
 		}

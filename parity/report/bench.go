@@ -66,7 +66,7 @@ func benchArms(b *strings.Builder, c *bench.Cell) {
 		}
 		fmt.Fprintf(t, "%-*s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", width, a.Name, Millis(a.Step.MedianMS), Millis(a.Step.MinMS),
 			Millis(a.Step.IQRMS), a.Step.Steps, ratio, Size(a.Memory.PeakBytes), Size(a.Memory.ReservedBytes), Size(a.Memory.DeviceBytes),
-			Size(a.Memory.MaxRSSBytes), launches(a), bitsWord(a))
+			Size(a.Memory.MaxRSSBytes), Launches(a), bitsWord(a))
 	}
 	_ = t.Flush() // a strings.Builder never fails
 }
@@ -88,7 +88,8 @@ func BenchBase(c *bench.Cell) string {
 	return arm.ReferenceEager
 }
 
-func launches(a *bench.Arm) string {
+// Launches writes what one step sends to the device.
+func Launches(a *bench.Arm) string {
 	if a.Launches == 0 {
 		return "-"
 	}

@@ -10,6 +10,7 @@ import (
 
 	"samebits/bridge/arm"
 	"samebits/parity/gate"
+	"samebits/parity/matrix"
 	"samebits/parity/result"
 )
 
@@ -175,7 +176,7 @@ func timings(b *strings.Builder, r result.Result) {
 // environment is the short list of what decides bits.
 func environment(e map[string]string) string {
 	var parts []string
-	for _, key := range []string{"gpu", "driver", "torch", "cuda", "cudnn", "cublas", "nvrtc", "host.cpu", "host.compiler"} {
+	for _, key := range matrix.Decisive {
 		if v := e[key]; v != "" {
 			parts = append(parts, strings.TrimPrefix(key, "host.")+" "+v)
 		}
