@@ -119,11 +119,11 @@ func Compare(a, b result.Result) int { return compareCells(newCell(a), newCell(b
 
 // NewTable sums up results, in an order of its own.
 func NewTable(results []result.Result) Table {
-	t := Table{Schema: TableSchema, Cells: []Cell{}, Totals: []Total{}, Environments: []Environment{}}
+	t := Table{Schema: TableSchema, Cells: []Cell{}, Totals: []Total{}}
 	for _, r := range results {
 		t.Cells = append(t.Cells, newCell(r))
-		t.place(r.Environment)
 	}
+	t.Environments = environments(results)
 	slices.SortStableFunc(t.Cells, compareCells)
 	for _, c := range t.Cells {
 		t.count(c)
@@ -149,24 +149,32 @@ func newCell(r result.Result) Cell {
 	return c
 }
 
-// place counts a result for its environment.
-func (t *Table) place(environment map[string]string) {
-	settings := map[string]string{}
-	for _, key := range Decisive {
-		if value := environment[key]; value != "" {
-			settings[key] = value
+// environments counts results for the machines that they come from. Those that say most of theirs come first: what ended early
+// must not make two machines one.
+func environments(results []result.Result) []Environment {
+	var each []map[string]string
+	for _, r := range results {
+		settings := map[string]string{}
+		for _, key := range Decisive {
+			if value := r.Environment[key]; value != "" {
+				settings[key] = value
+			}
+		}
+		if len(settings) > 0 { // else it broke before anybody could say
+			each = append(each, settings)
 		}
 	}
-	if len(settings) == 0 {
-		return // it broke before anybody could say
-	}
-	for i, e := range t.Environments {
-		if sameSettings(e.Settings, settings) {
-			t.Environments[i].Cells++
-			return
+	slices.SortStableFunc(each, func(a, b map[string]string) int { return cmp.Compare(len(b), len(a)) })
+	all := []Environment{}
+	for _, settings := range each {
+		at := slices.IndexFunc(all, func(e Environment) bool { return sameSettings(e.Settings, settings) })
+		if at < 0 {
+			at = len(all)
+			all = append(all, Environment{Settings: settings})
 		}
+		all[at].Cells++
 	}
-	t.Environments = append(t.Environments, Environment{settings, 1})
+	return all
 }
 
 // sameSettings leaves out what one side lacks: a cell that ended early has not asked everything.
