@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"samebits/bridge/digest"
 	"samebits/bridge/recording"
 	. "samebits/bridge/recording/recordingtest"
 	"samebits/bridge/tensor"
@@ -230,5 +231,34 @@ func TestDomainsOfOperations(t *testing.T) {
 	narrow := Of(map[int]Domain{1: {Index: 9}, 2: {Index: 4}}, []int{1, 2, 3})
 	if narrow.Index != 4 {
 		t.Errorf("of two domains: %+v", narrow)
+	}
+}
+
+// Every machine must make these bits, and so must later versions: reports name differences by kind and seed.
+func TestBitsNeverChange(t *testing.T) {
+	for _, c := range []struct {
+		kind   Kind
+		d      tensor.DType
+		domain Domain
+		want   string
+	}{
+		{Ordinary, tensor.Float32, Domain{}, "dd85fc26612af61d"},
+		{Edges, tensor.Float32, Domain{}, "6216125dce4da8d1"},
+		{Sparse, tensor.BFloat16, Domain{}, "a843cc3c3c05d069"},
+		{Edges, tensor.Float16, Domain{NoNaN: true}, "a9c072fadac91581"},
+		{Edges, tensor.Float64, Domain{Low: -1.125, High: 1.125}, "dc21243d05b4638b"},
+		{Ordinary, tensor.Float64, Domain{Positive: true}, "5755fb06a5355bf3"},
+		{Edges, tensor.Int32, Domain{}, "023dac578e4be229"},
+		{Ordinary, tensor.Uint8, Domain{}, "25f987010f910c9e"},
+		{Sparse, tensor.Int64, Domain{Index: 7, Negative: true}, "ad14eecc7722c481"},
+		{Edges, tensor.Int64, Domain{Index: 7, Also: []int64{-100}}, "a5549528d8472c71"},
+		{Edges, tensor.Int64, Domain{NonZero: true}, "bcb7d6e9e3e5eedf"},
+	} {
+		if got := digest.Bytes(fill(c.kind, c.d, c.domain))[:16]; got != c.want {
+			t.Errorf("%s %v %+v: %s", c.kind, c.d, c.domain, got)
+		}
+	}
+	if Seed(7, "aten::relu") != 0xa890fe41ddbe08b {
+		t.Errorf("seed %#x", Seed(7, "aten::relu"))
 	}
 }
