@@ -3,6 +3,7 @@ package predict
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -30,6 +31,9 @@ type sizer struct {
 	loads    int
 	prepares int
 	fails    int64 // length of images that Load refuses
+	torn     error // of every Export
+	drops    int
+	says     string // in the place of what finish says
 }
 
 func (s *sizer) Reference(context.Context) (suite.Arm, error) { return s, nil }
@@ -76,7 +80,12 @@ func (s *sizer) Process(_ context.Context, r arm.ProcessRequest) (arm.ProcessRep
 	case "give":
 		copy(s.at(r.Bank[0].Region), s.texts[number])
 		return arm.ProcessReply{Tensors: []tensor.Spec{{Name: "output", DType: tensor.Uint8, Sizes: []int64{2}}}, Text: "{}"}, nil
+	case "drop":
+		s.drops++
 	case "finish":
+		if s.says != "" {
+			return arm.ProcessReply{Text: s.says}, nil
+		}
 		made := s.at(r.Bank[0].Region)
 		return arm.ProcessReply{Text: fmt.Sprintf(`{"results": [{"width": 1, "height": 1, "answer": {"sum": %d}}]}`, int(made[0])+256*int(made[1]))}, nil
 	}
@@ -93,6 +102,9 @@ func (s *sizer) Record(_ context.Context, inputs arm.Bank) (arm.RecordReply, err
 func (s *sizer) Export(_ context.Context, r arm.ExportRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.torn != nil {
+		return s.torn
+	}
 	if r.What == arm.TheRecording {
 		copy(s.at(r.Region), s.record)
 	} else {
@@ -206,8 +218,66 @@ func TestEachShapeIsRecordedOnceWhileItStays(t *testing.T) {
 
 func TestAShapeThatIsRefusedTakesNoOtherAlong(t *testing.T) {
 	texts := []string{"aaaa", "bb", "aaaa", "cccccc", "bb", "aaaa"}
-	got, reasons := sums(t, &sizer{fails: 2}, texts)
+	s := &sizer{fails: 2}
+	got, reasons := sums(t, s, texts)
+	if s.drops != 2 {
+		t.Errorf("%d predictions were dropped that nobody finishes", s.drops)
+	}
 	if !slices.Equal(got, []int{4 * 'a', 0, 4 * 'a', 6 * 'c', 0, 4 * 'a'}) || !slices.Equal(reasons, []string{"UNKNOWN_OPERATION", "UNKNOWN_OPERATION"}) {
 		t.Errorf("%v: %v", reasons, got)
+	}
+}
+
+// What a plugin says is held against what it was asked.
+func TestWhatAPluginSays(t *testing.T) {
+	torn := errors.New("the memory is gone")
+	for _, c := range []struct {
+		name  string
+		sizer *sizer
+		want  string // the run ends with
+	}{
+		{"a picture that nobody gave", &sizer{says: `{"results": [{"source": 1, "answer": {"sum": 1}}]}`}, "speaks of picture 1 of 1"},
+		{"a picture before the first", &sizer{says: `{"results": [{"source": -1, "answer": {"sum": 1}}]}`}, "speaks of picture -1 of 1"},
+		{"a failure that nobody asked for", &sizer{says: `{"failed": [{"source": 7, "problem": {"reason": "X"}}]}`}, "speaks of picture 7 of 1"},
+		{"no JSON", &sizer{says: "hello"}, "what the reference plugin says of stage finish"},
+		{"an answer that is no object", &sizer{says: `{"results": [{"source": 0, "answer": [1]}]}`}, "gave no answer"},
+		{"a recording that cannot be had", &sizer{torn: torn}, "export the recording: the memory is gone"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.sizer.texts = map[string]string{}
+			p, err := Open(t.Context(), c.sizer, options(arm.NativeEager))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			err = p.Run(t.Context(), files(t, "a", "b"), func(o Outcome) error {
+				t.Errorf("%+v", o)
+				return nil
+			})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestSettings(t *testing.T) {
+	conf, most := 0.25, int64(7)
+	for _, c := range []struct {
+		settings Settings
+		want     string
+	}{
+		{Settings{}, "batch=2"},
+		{Settings{Conf: &conf, IoU: &conf, MaxDet: &most, Classes: []int64{1, 5}, ImgSize: 320, Masks: "rle", Folder: "out", Annotate: true},
+			"batch=2 conf=0.25 iou=0.25 max_det=7 classes=1,5 imgsz=320 masks=rle output=out annotate=true"},
+	} {
+		p := &Predictor{Cell: suite.Cell{Batch: 2}, options: Options{Settings: c.settings}}
+		var got []string
+		for _, s := range p.settings() {
+			got = append(got, s.Key+"="+s.Value)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%q", got)
+		}
 	}
 }
