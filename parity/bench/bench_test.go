@@ -213,6 +213,25 @@ func TestOneFails(t *testing.T) {
 	}
 }
 
+// A time that is none is no figure.
+func TestNoTimes(t *testing.T) {
+	for _, ms := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		cell, _ := measure(t, suitetest.Faults{Bench: suitetest.Bench{Milliseconds: map[string]float64{arm.NativeGraph: ms}}}, "cuda:0", nil)
+		if a := cell.Arm(arm.NativeGraph); a.Outcome != bench.Broken || a.Step != nil || !strings.Contains(a.Problems[0].Summary, fmt.Sprintf("a step took %v ms", ms)) {
+			t.Errorf("%v: %+v", ms, a)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for want, c := range map[string]bench.Cell{"yolo9-t detect 640 batch 1 fp32": {Family: "yolo9", Size: "t", Task: "detect", ImgSize: 640, Batch: 1, Precision: "fp32"},
+		"yolo9 batch 2 bf16": {Family: "yolo9", Batch: 2, Precision: "bf16"}} {
+		if got := c.Name(); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
 // A first prediction that fails is said, and not tried again.
 func TestFirstFails(t *testing.T) {
 	cell, _ := measure(t, suitetest.Faults{Bench: suitetest.Bench{FirstFails: errors.New("no module named torch")}}, "cuda:0", nil)
@@ -285,7 +304,8 @@ func TestGPUIsLookedAt(t *testing.T) {
 		})
 	}
 	cell, _ := measure(t, suitetest.Faults{}, "cuda:0", func(_ *bench.Bench, g *gpu) { g.fails = true })
-	if cell.Outcome != bench.Measured || len(cell.GPU) != 0 || !strings.Contains(strings.Join(cell.Notes, "; "), "round 3: the driver is gone") {
+	if cell.Outcome != bench.Measured || len(cell.GPU) != 0 || !strings.Contains(strings.Join(cell.Notes, "; "), "round 3: the driver is gone") ||
+		!strings.Contains(strings.Join(cell.Notes, "; "), "took of the GPU is not known: the driver is gone") {
 		t.Errorf("%s, notes %q", cell.Outcome, cell.Notes)
 	}
 }

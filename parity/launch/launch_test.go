@@ -197,7 +197,7 @@ func TestEngineBuild(t *testing.T) {
 // Where no process can fork plugins they are started one by one, and that is said once.
 func TestNoForks(t *testing.T) {
 	root := t.TempDir()
-	script(t, filepath.Join(root, ".venv/bin/python"), `echo "$2" >>`+root+`/started; [ "$2" = samebits_reference.zygote ] && echo "no torch" >&2; exit 7`)
+	script(t, filepath.Join(root, ".venv/bin/python"), `echo "$2 $SAMEBITS_THREADS $OMP_WAIT_POLICY" >>`+root+`/started; [ "$2" = samebits_reference.zygote ] && echo "no torch" >&2; exit 7`)
 	l := launcher(t, Options{}, root, nil)
 	var warnings []error
 	l.Tune(Tuning{Fork: true, Threads: 3, Warn: func(err error) { warnings = append(warnings, err) }})
@@ -215,7 +215,7 @@ func TestNoForks(t *testing.T) {
 		t.Errorf("warnings %v", warnings)
 	}
 	started, err := os.ReadFile(filepath.Join(root, "started"))
-	if want := "samebits_reference.zygote\nsamebits_reference\nsamebits_reference\nsamebits_reference\n"; err != nil || string(started) != want {
+	if want := "samebits_reference.zygote 3 passive\n" + strings.Repeat("samebits_reference 3 passive\n", 3); err != nil || string(started) != want {
 		t.Errorf("%v, started %s", err, started)
 	}
 	l.Close()
