@@ -3,6 +3,7 @@ package benchpage
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,6 +111,62 @@ func TestHostAndEmpty(t *testing.T) {
 	_, root := render(t, &bench.Report{Device: "host", Arms: bench.Arms(false, true), Monitor: bench.Monitor{Problem: "there is no GPU"}})
 	if all := pagetest.Text(root); !strings.Contains(all, bench.HostNote) || !strings.Contains(all, "by nobody: there is no GPU") {
 		t.Errorf("%s", all)
+	}
+}
+
+// Of several precisions the ratio of all is a headline, of one its own; only native's are.
+func TestHeadlines(t *testing.T) {
+	ratio := func(of, precision string, cells int, x float64) bench.Ratio {
+		return bench.Ratio{What: bench.StepTime, Of: of, To: "y", Precision: precision, Cells: cells, Geomean: x, Least: x / 2, Most: x * 2}
+	}
+	got := headlines(&bench.Report{Ratios: []bench.Ratio{ratio(arm.NativeGraph, "fp32", 2, 0.5), ratio(arm.NativeGraph, "bf16", 1, 0.6), ratio(arm.NativeGraph, "", 3, 0.55),
+		ratio(arm.NativeEager, "fp32", 1, 1.25), ratio(arm.ReferenceCompile, "", 3, 0.7)}})
+	want := []headline{{"0.550", "step time of native-graph, as a part of y", "geomean of 3 cells; 0.275 to 1.100", true},
+		{"1.250", "step time of native-eager, as a part of y", "one cell", false}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Where there is no graph of PyTorch's, its eager steps are what others are compared with.
+func TestDots(t *testing.T) {
+	r := sample()
+	p := stepPlot(r)
+	if p == nil || len(p.Rows) != 1 || len(p.Rows[0].Dots) != 4 || p.Title != "Step time as a part of reference-graph's" || p.Rows[0].Link != "#cell-1" {
+		t.Fatalf("%+v", p)
+	}
+	for _, d := range p.Rows[0].Dots {
+		faster := d.Arm == arm.ReferenceCompile || d.Arm == arm.NativeGraph
+		if (d.X < p.One) != faster {
+			t.Errorf("%s is drawn at %v, 1 at %v", d.Text, d.X, p.One)
+		}
+	}
+	r.Arms = bench.Arms(false, false)
+	if p := stepPlot(r); p == nil || p.Title != "Step time as a part of reference-eager's" || len(p.Rows[0].Dots) != 2 {
+		t.Errorf("%+v", p)
+	}
+	if p := memoryPlot(r); p == nil || len(p.Rows[0].Dots) != 2 || p.Rows[0].Dots[0].X != p.One {
+		t.Errorf("%+v", p)
+	}
+	if p := stepPlot(&bench.Report{Arms: r.Arms, Cells: r.Cells[2:]}); p != nil {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A row that was not measured says why.
+func TestStages(t *testing.T) {
+	r := sample()
+	p := newStackPlot(&r.Cells[0])
+	if p == nil || len(p.Rows) != 3 || p.Rows[0].End != "1.10 s (0.154)" || p.Rows[2].End != "7.12 s" || len(p.Rows[2].Parts) != 5 {
+		t.Fatalf("%+v", p)
+	}
+	for n, part := range p.Rows[2].Parts {
+		if n > 0 && part.X < p.Rows[2].Parts[n-1].X {
+			t.Errorf("%s lies before the stage before it", part.Text)
+		}
+	}
+	if p := newStackPlot(&r.Cells[1]); p != nil {
+		t.Errorf("%+v", p)
 	}
 }
 

@@ -32,3 +32,24 @@ func TestTicksOfAnything(t *testing.T) {
 		}
 	}
 }
+
+// The ends of an axis lie at its ends, and one in the middle between them.
+func TestScales(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		at             Scale
+		low, mid, high float64
+		left, right    float64
+	}{
+		{"linear", Linear(8), 0, 4, 8, LabelWidth, PlotWidth - EndWidth},
+		{"logarithmic", Logarithmic(0.25, 4), 0.25, 1, 4, LabelWidth, PlotWidth - Margin},
+	} {
+		if l, m, r := c.at(c.low), c.at(c.mid), c.at(c.high); l != c.left || r != c.right || math.Abs(m-(l+r)/2) > 1e-9 {
+			t.Errorf("%s: %v, %v, %v", c.name, l, m, r)
+		}
+	}
+	f := NewFrame("title", "description", 3, 20)
+	if f.Bottom != 72 || f.Height != 72+AxisHeight || f.Width != PlotWidth || !(f.LabelX < f.Left) {
+		t.Errorf("%+v", f)
+	}
+}
