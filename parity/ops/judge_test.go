@@ -205,3 +205,68 @@ func TestGather(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// Where a result lies in memory otherwise than in row-major order, a difference is told by its index all the same.
+func TestDifferenceOfATurnedResult(t *testing.T) {
+	b := New("cuda")
+	x := b.Tensor(recording.Input, "images", tensor.Float32, 2, 3)
+	b.Input("images", x)
+	y := b.Scratch(tensor.Float32, 2, 3)
+	b.R.Values[y].Strides = []int64{1, 2}
+	b.Op("aten::neg", Args(Value("self", x)), y)
+	b.Output("output", y)
+	batch, err := newBatch([]*signature.Operation{alone(t, b)}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]byte, 24)
+	for i := range 6 {
+		binary.LittleEndian.PutUint32(want[4*i:], math.Float32bits(float32(i)))
+	}
+	got := slices.Clone(want)
+	binary.LittleEndian.PutUint32(got[4*4:], math.Float32bits(-4)) // the fifth in memory: row 0, column 2
+	r := &run{Checker: &Checker{}, reference: &side{inputs: [][]byte{want}, outputs: [][]byte{want}}, native: &side{outputs: [][]byte{got}}}
+	d := r.difference(batch, 0, values.Ordinary)
+	if !slices.Equal(d.At, []int64{0, 2}) || d.Reference != "0x40800000 (4)" || d.Native != "0xc0800000 (-4)" || d.Bits.Different != 1 || d.Beside {
+		t.Errorf("%+v", d)
+	}
+	if len(d.Operands) != 1 || d.Operands[0] != (Element{"self", "0x40000000 (2)"}) { // of a contiguous tensor
+		t.Errorf("%+v", d.Operands)
+	}
+}
+
+// On the CPU there are no values on which it is known to differ; on a GPU there are all.
+func TestTame(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		from, to tensor.DType
+		want     values.Domain
+	}{
+		{"aten::topk", tensor.Float32, tensor.Float32, values.Domain{NoNaN: true}},
+		{"aten::sort", tensor.Float32, tensor.Float32, values.Domain{NoNaN: true}},
+		{"aten::_to_copy", tensor.Float32, tensor.Int64, values.Domain{Low: -100, High: 100}},
+		{"aten::_to_copy", tensor.Float32, tensor.BFloat16, values.Domain{}},
+		{"aten::_to_copy", tensor.Int64, tensor.Int32, values.Domain{}},
+		{"aten::neg", tensor.Float32, tensor.Float32, values.Domain{}},
+	} {
+		for _, onCPU := range []bool{true, false} {
+			b := New("cpu")
+			x := b.Tensor(recording.Input, "images", c.from, 2, 3)
+			b.Input("images", x)
+			y := b.Scratch(c.to, 2, 3)
+			b.Op(c.name, Args(Value("self", x)), y)
+			b.Output("output", y)
+			batch, err := newBatch([]*signature.Operation{alone(t, b)}, onCPU)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := c.want
+			if !onCPU {
+				want = values.Domain{}
+			}
+			if got := batch.inputs[0].domain; got.NoNaN != want.NoNaN || got.Low != want.Low || got.High != want.High {
+				t.Errorf("%s of %v to %v, on the CPU %v: %+v", c.name, c.from, c.to, onCPU, got)
+			}
+		}
+	}
+}

@@ -194,6 +194,9 @@ func TestDifference(t *testing.T) {
 		if row := r.Operations[0]; row.Operation != "aten::add.Tensor" || row.Differing != 1 || row.Compared != 1 {
 			t.Errorf("the failing operation is not first: %+v", r.Operations)
 		}
+		if total := r.Total(); total != (ops.Row{Operation: "all", Signatures: 7, Compared: 6, Exact: 5, Differing: 1, Skipped: 1}) {
+			t.Errorf("%+v", total)
+		}
 		d := r.Findings[0].Differences[0]
 		if d.Values != values.Ordinary || d.Tensor != "result 0" || !slices.Equal(d.At, []int64{1, 3}) || d.Bits.Different != 1 || d.Bits.MaxULP != 1 ||
 			d.Bits.Elements != 24 || d.Beside {
