@@ -60,7 +60,7 @@ func (s *sizer) Alloc(_ context.Context, n int64) (arm.Region, []byte, error) {
 	}
 	at := (len(s.memory) + 63) / 64 * 64
 	s.memory = s.memory[:at+int(n)]
-	return arm.Region{Offset: int64(at), Length: n}, s.memory[at : at+int(n)], nil
+	return arm.Region{Offset: int64(at), Length: n}, s.memory[at : at+int(n) : at+int(n)], nil
 }
 
 func (s *sizer) at(r arm.Region) []byte { return s.memory[r.Offset : r.Offset+r.Length] }

@@ -96,7 +96,7 @@ func (a *fakeArm) Alloc(_ context.Context, n int64) (arm.Region, []byte, error) 
 		return arm.Region{}, nil, errors.New("the fake's memory is full")
 	}
 	a.memory = a.memory[:at+int(n)]
-	return arm.Region{Offset: int64(at), Length: n}, a.memory[at : at+int(n)], nil
+	return arm.Region{Offset: int64(at), Length: n}, a.memory[at : at+int(n) : at+int(n)], nil
 }
 
 func (a *fakeArm) at(r arm.Region) []byte { return a.memory[r.Offset : r.Offset+r.Length] }

@@ -74,7 +74,7 @@ func (a *fakeArm) Alloc(_ context.Context, n int64) (arm.Region, []byte, error) 
 		return arm.Region{}, nil, errors.New("the fake's memory is full")
 	}
 	a.memory = a.memory[:at+int(n)]
-	return arm.Region{Offset: int64(at), Length: n}, a.memory[at : at+int(n)], nil
+	return arm.Region{Offset: int64(at), Length: n}, a.memory[at : at+int(n) : at+int(n)], nil
 }
 
 func (a *fakeArm) AllocBank(ctx context.Context, specs []tensor.Spec) (bank arm.Bank, all [][]byte, err error) {
