@@ -223,6 +223,26 @@ func TestNoTimes(t *testing.T) {
 	}
 }
 
+// Each part is told once, and there are as many as were announced.
+func TestSteps(t *testing.T) {
+	for _, starts := range []int{0, 2} {
+		var told []int
+		of := 0
+		measure(t, suitetest.Faults{}, "cuda:0", func(b *bench.Bench, _ *gpu) {
+			b.Settings.Starts = starts
+			of = bench.Steps(len(b.Arms), b.Settings)
+			b.Progress = func(e suite.Event) {
+				if told = append(told, e.Step); e.Steps != of {
+					t.Errorf("%d parts instead of %d", e.Steps, of)
+				}
+			}
+		})
+		if len(told) != of || told[of-1] != of || !slices.IsSorted(told) {
+			t.Errorf("%d parts: %v", of, told)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	for want, c := range map[string]bench.Cell{"yolo9-t detect 640 batch 1 fp32": {Family: "yolo9", Size: "t", Task: "detect", ImgSize: 640, Batch: 1, Precision: "fp32"},
 		"yolo9 batch 2 bf16": {Family: "yolo9", Batch: 2, Precision: "bf16"}} {

@@ -153,6 +153,18 @@ func TestDots(t *testing.T) {
 	}
 }
 
+// Many rows have the axis on top, too, and make room for it.
+func TestManyDots(t *testing.T) {
+	r := sample()
+	whole := r.Cells[0]
+	few, many := *r, *r
+	few.Cells, many.Cells = slices.Repeat([]bench.Cell{whole}, manyRows), slices.Repeat([]bench.Cell{whole}, manyRows+1)
+	a, b := stepPlot(&few), stepPlot(&many)
+	if a.TopLabels != 0 || b.TopLabels == 0 || !(b.Rows[0].Y > a.Rows[0].Y) || !(b.Rows[manyRows].Y < b.Bottom && b.Bottom < b.Height && a.Rows[manyRows-1].Y < a.Bottom) {
+		t.Errorf("%v, %v; rows from %v and %v", a.TopLabels, b.TopLabels, a.Rows[0].Y, b.Rows[0].Y)
+	}
+}
+
 // A row that was not measured says why.
 func TestStages(t *testing.T) {
 	r := sample()

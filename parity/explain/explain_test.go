@@ -128,6 +128,21 @@ func TestResult(t *testing.T) {
 	}
 }
 
+// The command is the arm's own, else the gate's, else the result's.
+func TestReproduce(t *testing.T) {
+	arms := map[string]gate.Finding{"a": {Outcome: gate.Failed, Reason: gate.NativeDiffers, Reproduce: "of the arm"}, "b": {Outcome: gate.Failed, Reason: gate.NativeDiffers}}
+	r := result.Result{Mode: gate.Predict, Reproduce: "of the result", Gates: map[gate.ID]gate.Finding{
+		gate.Replay: {Outcome: gate.Failed, Reason: gate.OutputDiffers, Arms: arms},
+		gate.Native: {Outcome: gate.Failed, Reason: gate.NativeDiffers, Arms: arms, Reproduce: "of the gate"}}}
+	var got []string
+	for _, e := range Result(r) {
+		got = append(got, string(e.Gate)+" "+e.Arm+": "+e.Reproduce)
+	}
+	if want := []string{"REPLAY a: of the arm", "REPLAY b: of the result", "NATIVE a: of the arm", "NATIVE b: of the gate"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestProblemsOfOneReasonStandTogether(t *testing.T) {
 	r := result.Result{Problems: []result.Problem{{Reason: "DYNAMIC_OPERATION", Summary: "one"}, {Reason: "H2D_IN_REGION", Summary: "two"},
 		{Reason: "DYNAMIC_OPERATION", Summary: "three"}}}

@@ -135,6 +135,24 @@ echo '[{"name": "host", "environment": [{"Key": "host.cpu", "Value": "x"}]}, {"n
 	}
 }
 
+func TestNoDevices(t *testing.T) {
+	root := t.TempDir()
+	l := launcher(t, Options{}, root, nil)
+	var missing *host.Error
+	if _, err := l.Devices(t.Context()); !errors.As(err, &missing) || missing.Reason != host.ReasonMissing {
+		t.Errorf("no program: %v", err)
+	}
+	program := filepath.Join(root, "bin/samebits-predictor")
+	script(t, program, "echo hello")
+	if _, err := l.Devices(t.Context()); err == nil || !strings.Contains(err.Error(), "what the native engine says of its devices") {
+		t.Errorf("no JSON: %v", err)
+	}
+	script(t, program, "echo '[]'; echo no driver >&2; exit 3")
+	if _, err := l.Devices(t.Context()); err == nil || !strings.Contains(err.Error(), "no driver") {
+		t.Errorf("it failed: %v", err)
+	}
+}
+
 func TestFailures(t *testing.T) {
 	root := t.TempDir()
 	python := filepath.Join(root, ".venv/bin/python")

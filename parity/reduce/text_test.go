@@ -1,10 +1,13 @@
 package reduce
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"samebits/bridge/recording"
+	. "samebits/bridge/recording/recordingtest"
+	"samebits/bridge/tensor"
 	"samebits/parity/compare"
 )
 
@@ -65,5 +68,35 @@ func TestScriptQuotes(t *testing.T) {
 	c.Recording.Operations[0].Module = "'''"
 	if _, err := Script(c.Recording, nil, nil); err == nil {
 		t.Error("a name has three quotes")
+	}
+}
+
+// A storage is covered by a value that is all of it, in memory order; one is made where there is none.
+func TestCovering(t *testing.T) {
+	b := New("cpu")
+	whole := b.Tensor(recording.Input, "images", tensor.Float32, 2, 6)
+	turned := b.Tensor(recording.Input, "mask", tensor.Float32, 2, 6)
+	b.R.Values[turned].Strides = []int64{1, 2}
+	part := b.Tensor(recording.Input, "row", tensor.Float32, 2, 6)
+	b.R.Values[part].Sizes, b.R.Values[part].Strides = []int64{6}, []int64{1}
+	behind := b.Tensor(recording.Input, "behind", tensor.Float32, 12)
+	b.R.Values[behind].Sizes, b.R.Values[behind].Offset, b.R.Values[behind].Alignment = []int64{11}, 1, 4
+	scalar := b.Tensor(recording.Input, "scalar", tensor.Float32)
+	for _, c := range []struct {
+		value int
+		sizes []int64
+	}{{whole, []int64{2, 6}}, {turned, []int64{12}}, {part, []int64{12}}, {behind, []int64{12}}, {scalar, []int64{1}}} {
+		v := covering(b.R, b.R.Values[c.value].Storage)
+		if !slices.Equal(v.Sizes, c.sizes) || v.Offset != 0 || !v.Contiguous() || v.Storage != b.R.Values[c.value].Storage || v.Alignment != recording.MaxAlignment {
+			t.Errorf("%d: %+v", c.value, v)
+		}
+	}
+}
+
+// What is of the trainer, of the host and of keys is no setting of a part.
+func TestPartSettings(t *testing.T) {
+	all := []recording.Setting{{Key: "train.lr"}, {Key: "tf32"}, {Key: "host.threads"}, {Key: "key.texts"}, {Key: "keys"}}
+	if got := settings(all); len(got) != 2 || got[0].Key != "tf32" || got[1].Key != "keys" {
+		t.Errorf("%v", got)
 	}
 }
