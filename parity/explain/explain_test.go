@@ -128,6 +128,21 @@ func TestResult(t *testing.T) {
 	}
 }
 
+// What is usual of a reason is said once, and looked up there the second time.
+func TestSaidOnce(t *testing.T) {
+	failed := gate.Finding{Outcome: gate.Failed, Reason: gate.NativeDiffers}
+	r := result.Result{Mode: gate.Predict, Gates: map[gate.ID]gate.Finding{
+		gate.Native: {Outcome: gate.Failed, Reason: gate.NativeDiffers, Arms: map[string]gate.Finding{"native-eager": failed, "native-graph": failed}}}}
+	var b strings.Builder
+	if err := Write(&b, r, Result(r)); err != nil {
+		t.Fatal(err)
+	}
+	c, _ := Of(string(gate.NativeDiffers))
+	if strings.Count(b.String(), "  usually:\n") != 1 || strings.Count(b.String(), "  next: as above\n") != 1 || strings.Count(b.String(), "  next: "+c.Look[:30]) != 1 {
+		t.Error(b.String())
+	}
+}
+
 // The command is the arm's own, else the gate's, else the result's.
 func TestReproduce(t *testing.T) {
 	arms := map[string]gate.Finding{"a": {Outcome: gate.Failed, Reason: gate.NativeDiffers, Reproduce: "of the arm"}, "b": {Outcome: gate.Failed, Reason: gate.NativeDiffers}}

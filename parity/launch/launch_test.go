@@ -135,6 +135,37 @@ echo '[{"name": "host", "environment": [{"Key": "host.cpu", "Value": "x"}]}, {"n
 	}
 }
 
+// A digest is of all that it names, or none.
+func TestNoBuild(t *testing.T) {
+	root := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(root, "a folder"), 0o755), os.MkdirAll(filepath.Join(root, "python/samebits_reference"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	l := launcher(t, Options{Trainer: filepath.Join(root, "a folder")}, root, nil)
+	if build, err := l.TrainerBuild(); err == nil || build != "" || !strings.Contains(err.Error(), "digest of the native engine: ") {
+		t.Errorf("a folder: %q, %v", build, err)
+	}
+	if build, err := l.ReferenceBuild(); !errors.Is(err, os.ErrNotExist) || build != "" {
+		t.Errorf("half a plugin: %q, %v", build, err)
+	}
+}
+
+func TestNoInspection(t *testing.T) {
+	root := t.TempDir()
+	l := launcher(t, Options{}, root, nil)
+	var broken *host.Error
+	if _, err := l.Inspect(t.Context()); !errors.As(err, &broken) || broken.Reason != host.ReasonMissing {
+		t.Errorf("no Python: %v", err)
+	}
+	python := filepath.Join(root, ".venv/bin/python")
+	for text, want := range map[string]string{"echo hello": "what Python says of itself", "echo no encodings >&2; exit 1": "no encodings"} {
+		script(t, python, text)
+		if _, err := l.Inspect(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestNoDevices(t *testing.T) {
 	root := t.TempDir()
 	l := launcher(t, Options{}, root, nil)
