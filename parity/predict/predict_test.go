@@ -113,6 +113,22 @@ func TestEachPictureHasItsAnswer(t *testing.T) {
 	}
 }
 
+// A line says what predicted: with weights of no file they are random.
+func TestLine(t *testing.T) {
+	for weights, want := range map[string]string{"": Random, "a.pt": "a.pt"} {
+		b := &batch{Predictor: &Predictor{Cell: suite.Cell{Family: "fake", Size: "s", Task: "classify", Precision: "fp32", Device: "host"}, options: Options{Weights: weights}},
+			ms: map[string]float64{"step": 2.5}, arm: arm.NativeGraph}
+		line, err := b.line(Picture{Path: "a.png"}, result{Width: 3, Height: 4, Answer: json.RawMessage(`{"top": 1}`)}, 2)
+		if want := `{"image":"a.png","width":3,"height":4,"family":"fake","size":"s","task":"classify","precision":"fp32","weights":"` + want +
+			`","device":"host","arm":"native-graph","ms":{"step":1.25},"top": 1}`; err != nil || string(line) != want {
+			t.Errorf("%v: %s", err, line)
+		}
+		if line, err := b.line(Picture{}, result{Answer: json.RawMessage(`{}`)}, 1); err != nil || !json.Valid(line) {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+}
+
 func TestWhatGoesWrong(t *testing.T) {
 	pictures := files(t, "a", "b", "c", "d", "e")
 	refused := refusal("UNKNOWN_OPERATION")

@@ -3,6 +3,7 @@ package reduce
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -127,6 +128,26 @@ func reduceAgain(t *testing.T, start *opstest.Starter, device string, part *Part
 	again, err := (&Finder{Start: start, Device: device}).Reduce(t.Context(), c)
 	if err != nil || len(again.Operations) != len(part.Operations) || again.Detail != part.Detail {
 		t.Fatalf("%+v, %v", again, err)
+	}
+	var said Report
+	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err := errors.Join(err, json.Unmarshal(data, &said)); err != nil {
+		t.Fatal(err)
+	}
+	given, err := safetensors.ReadFile(filepath.Join(dir, "inputs.safetensors"))
+	if err != nil || !slices.Equal(said.Operations, part.Operations) || said.Of != 10 || said.Tests != part.Tests || said.Detail != part.Detail ||
+		len(said.Signatures) != len(part.Operations) || said.Modules[0] != "block tiny/block.py:7" || len(said.Inputs) != len(given.Tensors) {
+		t.Errorf("%v, %+v", err, said)
+	}
+	for i, in := range given.Tensors {
+		if want := (Tensor{Name: in.Name, Value: "float32[2,6]", Reference: digest.Tensor(in.Spec, in.Data)}); said.Inputs[i] != want {
+			t.Errorf("%+v instead of %+v", said.Inputs[i], want)
+		}
+	}
+	for i, o := range said.Outputs {
+		if o.Reference != part.both.reference[i].Digest || o.Native != part.both.native[i].Digest || o.Value != "float32[2,6]" {
+			t.Errorf("%+v", o)
+		}
 	}
 	for i, o := range again.both.reference {
 		if o.Digest != part.both.reference[i].Digest {
