@@ -4,12 +4,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"golang.org/x/term"
+
+	"samebits/bridge/host"
 )
 
 func main() {
@@ -28,10 +31,20 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	status, silent := exitStatus(ctx, err)
-	if err != nil && !silent {
+	switch {
+	case silent:
+	case interrupted(ctx, err):
+		fmt.Fprintln(a.err, "parity: interrupted")
+	default:
 		fmt.Fprintf(a.err, "parity: %v\n", err)
 	}
 	return status
+}
+
+// interrupted reports whether an error says no more than that the program was interrupted: a call ended with it, or a plugin.
+func interrupted(ctx context.Context, err error) bool {
+	var gone *host.Error
+	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.As(err, &gone))
 }
 
 // hasWidth reports whether f is a terminal that a bar can be drawn on: some have no columns.

@@ -16,6 +16,7 @@ import (
 	"samebits/bridge/diag"
 	"samebits/parity/predict"
 	"samebits/parity/result"
+	"samebits/parity/suite"
 )
 
 type predictFlags struct {
@@ -164,6 +165,9 @@ func (a *app) runPredict(ctx context.Context, f *predictFlags, args []string) er
 		return err
 	}
 	defer b.Close()
+	if err := predictable(ctx, b, cell); err != nil {
+		return err
+	}
 	o := predict.Options{Cell: cell, Arm: f.arm, Warn: func(format string, args ...any) { fmt.Fprintf(a.err, format+"\n", args...) }}
 	if o.Settings, err = f.settings(); err != nil {
 		return err
@@ -189,8 +193,9 @@ func (a *app) runPredict(ctx context.Context, f *predictFlags, args []string) er
 		return err
 	}
 	defer p.Close()
-	failed := len(problems)
+	failed, finished := len(problems), 0
 	err = p.Run(ctx, pictures, func(o predict.Outcome) error {
+		finished++
 		if o.Problem != nil {
 			failed++
 			if o.Problem.Path != o.Picture.Path {
@@ -202,6 +207,10 @@ func (a *app) runPredict(ctx context.Context, f *predictFlags, args []string) er
 		}
 		return a.sayPicture(o, f.json)
 	})
+	if ctx.Err() != nil && finished < len(pictures) {
+		fmt.Fprintf(a.err, "interrupted; %d of %d pictures are finished\n", finished, len(pictures))
+		return statusError(result.ExitInfrastructure)
+	}
 	if err != nil {
 		found, _ := diag.Of(err)
 		if slices.ContainsFunc(found, func(p diag.Problem) bool { return p.Reason == predict.CannotWrite }) {
@@ -215,6 +224,28 @@ func (a *app) runPredict(ctx context.Context, f *predictFlags, args []string) er
 	}
 	return nil
 }
+
+// predictable refuses what the reference plugin's table says cannot predict pictures, before it is built. What the table does not
+// have is Build's to refuse.
+func predictable(ctx context.Context, b backend, c suite.Cell) error {
+	table, err := b.Families(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range table {
+		if e.Family != c.Family || c.Task != "" && e.Task != c.Task {
+			continue
+		}
+		if e.Unpredictable != "" {
+			return diag.New(notPredictable, "family", "%s %s does not predict pictures here: %s", e.Family, e.Task, e.Unpredictable)
+		}
+		return nil
+	}
+	return nil
+}
+
+// notPredictable is the reference plugin's reason, too.
+const notPredictable = "NOT_PREDICTABLE"
 
 // broken says what went wrong with a file, and ends with the status of it.
 func (a *app) broken(err error) error {

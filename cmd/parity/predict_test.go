@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,6 +78,54 @@ func TestPredict(t *testing.T) {
 	if got := parity(t, &fakes{}, "predict", "--device", "host", "fake", good, "--json=false", "--arm", "native-graph"); got.status != 0 ||
 		!strings.Contains(got.stdout, "a.png: 8x8; native-graph, step") {
 		t.Errorf("%d: %s%s", got.status, got.stdout, got.stderr)
+	}
+}
+
+// What the table says of a family is said before anything is built, of the task that was asked for.
+func TestPredictRefusesByTheTable(t *testing.T) {
+	good := pictures(t, map[string]string{"a.png": "one"})
+	table := []launch.Entry{{Family: "fake", Task: "classify", Size: "s"}, {Family: "fake", Task: "embed", Size: "s", Unpredictable: "it takes prompts"}}
+	for _, c := range []struct {
+		task   string
+		status int
+	}{{"", 0}, {"classify", 0}, {"embed", 2}} {
+		got := parity(t, &fakes{table: table}, "predict", "fake", good, "--device", "host", "--task", c.task)
+		if got.status != c.status {
+			t.Errorf("%q: status %d, %s", c.task, got.status, got.stderr)
+		}
+		if want := "parity: family: NOT_PREDICTABLE: fake embed does not predict pictures here: it takes prompts\n"; c.status == 2 &&
+			(!strings.Contains(got.stderr, want) || got.fakes.Processes != 0 || strings.Contains(got.stderr, "no --weights")) {
+			t.Errorf("%q: %d processes, %s", c.task, got.fakes.Processes, got.stderr)
+		}
+	}
+}
+
+func TestPredictInterrupted(t *testing.T) {
+	texts := map[string]string{}
+	for i := range 20 {
+		texts[fmt.Sprintf("%02d.png", i)] = fmt.Sprint(i)
+	}
+	dir := pictures(t, texts)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fakes{}
+	f.OnStart = func(int) {
+		f.Dead = fmt.Errorf("plugin reference: Build: %w", context.Canceled)
+		cancel()
+	}
+	got := parityUntil(ctx, f, "predict", "fake", dir, "--device", "host", "--arm", "reference-eager")
+	if got.status != 3 || !strings.HasSuffix(got.stderr, "parity: interrupted\n") || strings.Contains(got.stderr, "canceled") || f.Alive != 0 {
+		t.Errorf("while it builds: status %d, %d alive: %s", got.status, f.Alive, got.stderr)
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	var stderr bytes.Buffer
+	out := alarm{at: "03.png", cancel: cancel}
+	a := &app{out: &out, err: &stderr, backend: func(o launch.Options) backend { return &fakes{options: o} }}
+	status := a.run(ctx, []string{"predict", "fake", dir, "--device", "host"})
+	lines := strings.Count(out.String(), "\n")
+	if status != 3 || lines >= 20 || !strings.HasSuffix(stderr.String(), fmt.Sprintf("\ninterrupted; %d of 20 pictures are finished\n", lines)) {
+		t.Errorf("while it predicts: status %d, %d lines: %s", status, lines, stderr.String())
 	}
 }
 

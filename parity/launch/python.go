@@ -22,6 +22,8 @@ type Entry struct {
 	ImgSize int64  `json:"imgsz"`  // of the parity list
 	Native  int64  `json:"native"` // the image size that the family was made for
 	Group   string `json:"group"`  // Matrix; or beside it: variant, own-path, custom, and beyond, which is refused; or Planted
+	// Unpredictable says why pictures cannot be predicted with it; empty: they can.
+	Unpredictable string `json:"unpredictable,omitempty"`
 }
 
 // Matrix is the group of the families and tasks of the parity list.

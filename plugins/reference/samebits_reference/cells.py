@@ -33,6 +33,7 @@ class Cell:
     group: str = MATRIX
     module: str = "model"  # below libreyolo.models.<package>; of group custom the whole path
     segment: str = ""  # the part of the family's forward that is the step; empty: all of it. See seams.py
+    predicts: bool = False  # of group custom: the class has LibreYOLO's predict. See docs/families.md
     # What the graphs of this cell must stand beside: (family, image size), 0 for this one's. See docs/gates.md, SHAPE.
     others: tuple[tuple[str, int], ...] = ()
 
@@ -158,6 +159,17 @@ def find(family: str, task: str) -> Cell:
     raise ProblemError(Problem("UNKNOWN_TASK", f"{family} has no task {task!r}", "task", f"its tasks: {known}"))
 
 
+def unpredictable(cell: Cell) -> str:
+    """Say why a cell does not predict pictures by one step on images; nothing if it does."""
+    if cell.task == "embed":
+        return "it takes prompts or packed patches, not pictures alone"
+    if cell.group == BEYOND:
+        return "no step of it can be taken out"
+    if cell.group == PLANTED or (cell.group == CUSTOM and not cell.predicts):
+        return "it is no family of LibreYOLO, and its row of the table does not say that it predicts as one does"
+    return ""
+
+
 def check_shape(cell: Cell, imgsz: int, batch: int) -> list[Problem]:
     """Give what is wrong with an image size and a batch."""
     problems = []
@@ -178,7 +190,10 @@ MAX_BATCH = 1024
 
 def json_lines(cells: Iterable[Cell] = ALL) -> str:
     """Give cells as JSON, one a line."""
-    return "\n".join(json.dumps(dataclasses.asdict(cell) | {"path": cell.path}, sort_keys=True) for cell in cells)
+    return "\n".join(
+        json.dumps(dataclasses.asdict(cell) | {"path": cell.path, "unpredictable": unpredictable(cell)}, sort_keys=True)
+        for cell in cells
+    )
 
 
 if __name__ == "__main__":

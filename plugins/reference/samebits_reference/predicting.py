@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from PIL import Image
 
-from samebits_reference import answers, banks, builders, own_paths
+from samebits_reference import answers, banks, builders, cells, own_paths
 from samebits_reference.banks import Spec
-from samebits_reference.cells import BEYOND
 from samebits_reference.checkpoints import first_line
 from samebits_reference.exhaustion import is_out_of_memory
 from samebits_reference.families import Built
@@ -234,13 +233,10 @@ class Settings:
 def _check(built: Built) -> None:
     """Refuse what does not predict pictures by one step on images."""
     cell = built.cell
-    if cell.task == "embed":
-        why = "it takes prompts or packed patches, not pictures alone"
-    elif cell.group == BEYOND:
-        why = "no step of it can be taken out"
-    elif not hasattr(built.family, "predict"):
-        why = "it is no family of LibreYOLO"
-    else:
+    why = cells.unpredictable(cell)
+    if not why and not callable(getattr(built.family, "predict", None)):
+        why = f"{cell.classname} has no method predict, as LibreYOLO's families have"
+    if not why:
         return
     problem = Problem("NOT_PREDICTABLE", f"{cell.family} {cell.task} does not predict pictures here: {why}", "family")
     raise ProblemError(problem, Kind.UNIMPLEMENTED)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
-from conftest import probe, take
+from conftest import HostMemory, probe, take
+from predicting import Host, picture
 
 from samebits_reference import cells, families
 from samebits_reference.cells import Cell
@@ -24,7 +26,9 @@ def documented() -> str:
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     source = documented() + "\n\nclass Empty:\n    def __init__(self, **_): self.model = 'none'\n"
-    (tmp_path / "custom_for_a_test.py").write_text(source + "\n\nclass Sized(Empty):\n    INPUT_SIZES = {'s': 64}\n")
+    source += "\n\nclass Sized(Empty):\n    INPUT_SIZES = {'s': 64}\n"
+    source += "\n\nfrom libreyolo.models.resnet.model import LibreResNet\n\nclass Own(LibreResNet):\n    pass\n"
+    (tmp_path / "custom_for_a_test.py").write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def cell(task: str, family: str, classname: str, module: str = "custom_for_a_test") -> Cell:
@@ -34,6 +38,8 @@ def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         cell("classify", "tinynet", "TinyNet"), cell("semantic", "tinynet", "TinyNet"),
         cell("classify", "no-module", "TinyNet", "not_there"), cell("classify", "no-class", "Tinier"),
         cell("classify", "no-sizes", "Empty"), cell("classify", "no-family", "Sized"),
+        dataclasses.replace(cell("classify", "own", "Own"), size="18", predicts=True), cell("classify", "own-silent", "Own"),
+        dataclasses.replace(cell("classify", "tinynet-claims", "TinyNet"), predicts=True),
     )  # fmt: skip
     monkeypatch.setattr(cells, "ALL", cells.ALL + rows)
 
@@ -70,3 +76,19 @@ def test_it_says_what_a_class_lacks(family: str, says: list[str]) -> None:
         families.build(Order(family))
     assert [problem.summary for problem in refusal.value.problems] == says
     assert {problem.reason for problem in refusal.value.problems} == {"FAMILY_UNAVAILABLE"}
+
+
+@pytest.mark.usefixtures("table")
+def test_it_predicts_if_its_row_says_so(tmp_path: Path) -> None:
+    says = {name: cells.unpredictable(cells.find(name, "")) for name in ("own", "own-silent", "tinynet", "tinynet-claims")}
+    assert [name for name, why in says.items() if not why] == ["own", "tinynet-claims"]
+    source = picture(tmp_path / "a.png", 60, 50)
+    memory = HostMemory(2 << 30)
+    try:
+        (of_libreyolo,) = Host(memory, family="resnet", imgsz=64).predict(source, imgsz=64)["results"]
+        (own,) = Host(memory, family="own", imgsz=64).predict(source, imgsz=64)["results"]
+        assert len(own["answer"]["top5"]) == len(of_libreyolo["answer"]["top5"]) == 5
+        with pytest.raises(ProblemError, match="NOT_PREDICTABLE.*TinyNet has no method predict"):
+            Host(memory, family="tinynet-claims", imgsz=64).begin("1", [source])
+    finally:
+        memory.close()

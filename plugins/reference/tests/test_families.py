@@ -36,6 +36,9 @@ def test_the_table_prints_as_json_without_torch() -> None:
     assert len(rows) == len(cells.ALL)
     assert sum(row["group"] == "matrix" for row in rows) == 47
     assert rows[0]["path"] == "libreyolo.models.yolo1.model.LibreYOLO1"
+    cannot = {row["family"] for row in rows if row["unpredictable"] and row["group"] != "planted"}
+    assert cannot == {"sam", "sensenova", "sensenova@wide", "sensenova@two", "l2cs", "domedetr"}
+    assert all(row["unpredictable"] for row in rows if row["group"] == "planted")
 
 
 @pytest.mark.parametrize(
