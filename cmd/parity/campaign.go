@@ -316,7 +316,7 @@ func (c *campaign) page(results []result.Result) error {
 	if c.flags.html == "" {
 		return nil
 	}
-	flag, err := flagsOf("", nil)
+	flag, err := c.app.flagsOf("", nil)
 	if err != nil {
 		fmt.Fprintf(c.app.err, "%s says nothing of certificates: %v\n", c.flags.html, err)
 	}

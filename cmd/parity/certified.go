@@ -12,10 +12,7 @@ import (
 // leaveCertified leaves out the cells of a campaign that are certified already: by certificates in a folder that are valid here and
 // now, and were made by these very programs.
 func (c *campaign) leaveCertified(ctx context.Context, folder string) error {
-	files, err := certificate.ReadFolder(folder)
-	if err != nil {
-		return err
-	}
+	files := c.app.certificatesIn(folder)
 	q, err := c.app.question(ctx, trustFlags{environment: "here", profile: c.flags.profile})
 	if err != nil {
 		return err

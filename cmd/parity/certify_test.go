@@ -184,6 +184,24 @@ func TestCertify(t *testing.T) {
 	m.parity(2, "no such file", "certificate", "verify", file+"x")
 }
 
+// A certificate that cannot be read is named, and is as good as none: its cell is certified again.
+func TestCertifyGoesOnBesideOneThatCannotBeRead(t *testing.T) {
+	m := newMachine(t)
+	m.parity(0, "", "keys", "new", "alice")
+	m.parity(0, "certified as", "certify", "fake", "--precision", "fp32,bf16")
+	place := filepath.Join(m.folder, "certificates", "classify", "fake-s-8-b1-predict-fp32.dsse.json")
+	elsewhere := filepath.Join(m.folder, "elsewhere")
+	if err := errors.Join(os.Rename(place, elsewhere), os.Symlink(place+"x", place)); err != nil {
+		t.Fatal(err)
+	}
+	named := "not counted: certificate: open " + place + ": no such file or directory\n1 of 2 cells are certified already\n"
+	out := m.parity(0, named, "certify", "fake", "--precision", "fp32,bf16", "--resume")
+	if strings.Count(out, "certified as ") != 1 || !strings.Contains(out, "certified as "+place) {
+		t.Errorf("fp32 alone was to be certified again: %s", out)
+	}
+	m.parity(0, "2 of 2 cells are certified already", "certify", "fake", "--precision", "fp32,bf16", "--resume")
+}
+
 // What many cells lack is said once.
 func TestStatusSaysAReasonOnce(t *testing.T) {
 	var out strings.Builder

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,20 @@ func certificateFolder() string {
 		return folder
 	}
 	return filepath.Join("goldens", "certificates")
+}
+
+// certificatesIn reads the certificates of a folder. Those that cannot be read are named, and are as good as none.
+func (a *app) certificatesIn(folder string) []certificate.File {
+	files, err := certificate.ReadFolder(folder)
+	a.notCounted(err)
+	return files
+}
+
+// notCounted names certificates that cannot be read.
+func (a *app) notCounted(err error) {
+	if err != nil {
+		fmt.Fprintf(a.err, "not counted: %v\n", strings.ReplaceAll(err.Error(), "\n", "\nnot counted: "))
+	}
 }
 
 // trustFlags say what certificates are held against.

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"samebits/bridge/atomicfile"
-	"samebits/bridge/certificate"
 	"samebits/parity/result"
 	"samebits/parity/verifypage"
 )
@@ -66,7 +65,7 @@ func (a *app) runReport(f reportFlags, names []string) error {
 	if len(results) == 0 {
 		return usagef("there is no result in %s", strings.Join(names, ", "))
 	}
-	flag, err := flagsOf(f.certificates, f.trust)
+	flag, err := a.flagsOf(f.certificates, f.trust)
 	if err != nil {
 		return err
 	}
@@ -116,14 +115,11 @@ func readResults(name string) ([]result.Result, error) {
 }
 
 // flagsOf looks through the certificates of a folder.
-func flagsOf(folder string, trust []string) (func(result.Result) *verifypage.Flag, error) {
+func (a *app) flagsOf(folder string, trust []string) (func(result.Result) *verifypage.Flag, error) {
 	if folder == "" {
 		folder = certificateFolder()
 	}
-	files, err := certificate.ReadFolder(folder)
-	if err != nil {
-		return nil, err
-	}
+	files := a.certificatesIn(folder)
 	keys, err := trusted(trust)
 	if err != nil {
 		return nil, usageError{err}

@@ -73,6 +73,20 @@ func TestReportOfWhatIsTorn(t *testing.T) {
 	}
 }
 
+// A certificate that cannot be read is named, and the page is made without it.
+func TestReportBesideACertificateThatCannotBeRead(t *testing.T) {
+	dir, certificates := t.TempDir(), t.TempDir()
+	parity(t, fleet(suitetest.Faults{}), "verify", "anchor", "--output", dir)
+	link := filepath.Join(certificates, "gone.dsse.json")
+	if err := os.Symlink(filepath.Join(certificates, "missing"), link); err != nil {
+		t.Fatal(err)
+	}
+	got := parity(t, &fakes{}, "report", dir, "--certificates", certificates)
+	if got.status != 0 || !strings.Contains(got.stdout, "anchor") || !strings.HasPrefix(got.stderr, "not counted: ") || !strings.Contains(got.stderr, link) {
+		t.Errorf("status %d, %d bytes: %s", got.status, len(got.stdout), got.stderr)
+	}
+}
+
 // A page is written of what is finished when a run is interrupted, or when a cell breaks.
 func TestReportOfBreak(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")

@@ -66,7 +66,7 @@ func (a *app) runStatus(ctx context.Context, f statusFlags) error {
 		if len(files) == 0 || f.pages != "" {
 			return err
 		}
-		fmt.Fprintf(a.err, "not counted: %v\n", strings.ReplaceAll(err.Error(), "\n", "\nnot counted: "))
+		a.notCounted(err)
 	}
 	if f.pages != "" {
 		trust, err := trusted(f.trust)
