@@ -55,7 +55,7 @@ was called wrongly; 3 something broke, or the run was interrupted.`,
 	flags.IntVar(&f.starts, "starts", 1, "processes to start for each kind of first prediction, with no kernel in the cache one; 0: measure none")
 	flags.BoolVar(&f.noCompile, "no-compile", false, "leave torch.compile out")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object at the end (docs/bench.md), and nothing else on stdout")
-	flags.StringVar(&f.output, "output", "", "folder for "+benchFile+" and "+benchPage+", written anew after each cell")
+	flags.StringVar(&f.output, "output", "", "folder for "+benchFile+" and "+benchPage+", written anew after each cell; a report of before is kept as bench-1.json")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the "+benchFile+" in --output: leave out cells that are measured there")
 	return c
 }

@@ -179,6 +179,33 @@ func TestBenchResumes(t *testing.T) {
 	}
 }
 
+// Without --resume a report, and whatever else has its name, is kept under another one.
+func TestBenchKeepsTheReportBefore(t *testing.T) {
+	withoutSMI(t, "")
+	dir := t.TempDir()
+	path := filepath.Join(dir, benchFile)
+	args := []string{"bench", "fake", "--output", dir, "--starts", "0", "--rounds", "1", "--iterations", "2"}
+	for i, want := range []string{"", "bench-1.json", "bench-2.json"} {
+		before, _ := os.ReadFile(path) // the first time there is none
+		got := parity(t, measuring(benchTimes), args...)
+		if got.status != 0 || strings.Contains(got.stderr, "begun anew") != (want != "") {
+			t.Fatalf("run %d: status %d: %s", i, got.status, got.stderr)
+		}
+		if want == "" {
+			continue
+		}
+		if says := path + " is begun anew: there is no --resume; what was measured before is in " + filepath.Join(dir, want); !strings.Contains(got.stderr, says) {
+			t.Errorf("run %d: %s", i, got.stderr)
+		}
+		if kept, err := os.ReadFile(filepath.Join(dir, want)); err != nil || string(kept) != string(before) {
+			t.Errorf("run %d: %v, %s holds %s", i, err, want, kept)
+		}
+		if err := os.WriteFile(path, []byte("torn"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A file that is no report is not written over.
 func TestBenchResumesNothing(t *testing.T) {
 	withoutSMI(t, "")

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"runtime"
@@ -85,18 +87,27 @@ func (r *benchRun) prepare(ctx context.Context, families []string) error {
 		return err
 	}
 	r.monitor(ctx, gpu)
-	if !f.resume {
+	return r.goOn()
+}
+
+// goOn takes what was measured before, with --resume. Otherwise, and if that is of something else, it keeps it under another name.
+func (r *benchRun) goOn() error {
+	f := r.flags
+	if f.output == "" {
 		return nil
 	}
 	path := filepath.Join(f.output, benchFile)
-	different, err := r.report.Resume(path)
-	if err != nil {
-		return err
-	}
-	if different == "" {
-		return nil
+	different := "there is no --resume"
+	if f.resume {
+		var err error
+		if different, err = r.report.Resume(path); err != nil || different == "" {
+			return err
+		}
 	}
 	aside, err := bench.SetAside(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
