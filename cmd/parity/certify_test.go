@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"samebits/bridge/certificate"
 	"samebits/bridge/digest"
@@ -176,7 +177,31 @@ func TestCertify(t *testing.T) {
 	m.parity(1, "OTHER_PROFILE", "certificate", "verify", file, "--profile", "exact-2")
 	m.parity(0, "", "keys", "untrust", "alice")
 	m.parity(1, "KEY_UNKNOWN", "certificate", "verify", file)
-	m.parity(0, "", "keys", "trust", filepath.Join(m.folder, "keys", "alice.pub"), "--name", "bob", "--until", "2020-01-01")
+	public := filepath.Join(m.folder, "keys", "alice.pub")
+	yesterday, tomorrow := time.Now().UTC().Add(-24*time.Hour), time.Now().UTC().Add(24*time.Hour).Format(time.DateOnly)
+	for _, until := range []string{"2020-01-01", yesterday.Format(time.DateOnly)} {
+		m.parity(2, "--until "+until+": that day is past", "keys", "trust", public, "--name", "bob", "--until", until)
+		m.parity(2, "--until "+until+": that day is past", "keys", "new", "carol", "--until", until)
+	}
+	m.parity(1, "KEY_UNKNOWN", "certificate", "verify", file)
+	m.parity(0, "", "keys", "trust", public, "--name", "bob", "--until", tomorrow)
+	m.parity(0, "signed by bob", "certificate", "verify", file)
+	m.parity(0, "", "keys", "untrust", "bob")
+	data, err := os.ReadFile(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := certificate.ParsePublic(data, public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := certificate.UserKeyring()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ring.Add(certificate.Trusted{Name: "bob", Public: key, NotAfter: yesterday}); err != nil { // it was good until then
+		t.Fatal(err)
+	}
 	m.parity(1, "TRUST_EXPIRED", "certificate", "verify", file)
 	if n := m.flags(); n != 0 {
 		t.Errorf("%d flags", n)

@@ -74,7 +74,7 @@ func asUsage(err error) error {
 	return usageError{err}
 }
 
-// endOf reads a day; its end is meant.
+// endOf reads a day that is not past; its end is meant, in UTC.
 func endOf(until string) (time.Time, error) {
 	if until == "" {
 		return time.Now().UTC().Add(certificate.Lifetime).Truncate(time.Second), nil
@@ -83,7 +83,11 @@ func endOf(until string) (time.Time, error) {
 	if err != nil {
 		return day, usagef("--until %q: it is a day, as 2027-12-31", until)
 	}
-	return day.Add(24*time.Hour - time.Second), nil
+	end := day.Add(24*time.Hour - time.Second)
+	if end.Before(time.Now()) {
+		return end, usagef("--until %s: that day is past; parity keys untrust is for a key that shall not count", until)
+	}
+	return end, nil
 }
 
 func (a *app) newKey(name, until string) error {
