@@ -101,9 +101,7 @@ or called wrongly; 3 something broke (a plugin is missing, crashed or hung), or 
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; see %s --help", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	a.plugins.add(root)
 	root.AddCommand(a.certify(), a.certificate(), a.keys(), a.status())
 	root.AddCommand(a.verify(), a.list(), a.record(), a.predict(), a.doctor(), a.version(), a.trace(), a.ops(), a.matrix(), a.report(), a.bench(), a.selftest())

@@ -70,14 +70,11 @@ const (
 const benchSeconds = 0.3
 
 func (f *benchFlags) check(families []string) error {
-	switch {
-	case f.rounds < 1:
-		return usagef("--rounds %d; one is the least", f.rounds)
-	case f.iterations < 0 || f.iterations == 0 && f.given("iterations"):
-		return usagef("--iterations is a positive number")
-	case f.starts < 0:
-		return usagef("--starts %d is negative", f.starts)
-	case f.resume && f.output == "":
+	if err := checkBounds(bounded{"rounds", f.rounds, 1, mostRounds, true}, bounded{"starts", f.starts, 0, mostStarts, true},
+		bounded{"iterations", f.iterations, 1, mostIterations, f.given("iterations")}); err != nil {
+		return err
+	}
+	if f.resume && f.output == "" {
 		return usagef("--resume needs --output, where the cells are that are measured already")
 	}
 	return f.checkSelection("bench", families, f.selection)

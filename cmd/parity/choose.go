@@ -44,8 +44,9 @@ func (f *verifyFlags) check(families []string) error {
 		return usagef("--resume needs --output, where the finished cells are")
 	case len(f.gates) > 0 && f.resume:
 		return usagef("--gate and --resume: results of some gates alone stand for no cell")
-	case f.jobs < 0 || f.jobs == 0 && f.given("jobs"):
-		return usagef("--jobs is a positive number")
+	}
+	if err := checkBounds(bounded{"jobs", f.jobs, 1, mostJobs, f.given("jobs")}); err != nil {
+		return err
 	}
 	if err := errors.Join(f.checkGates(), f.checkRepeat()); err != nil {
 		return err

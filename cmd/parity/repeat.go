@@ -15,10 +15,10 @@ import (
 
 // checkRepeat finds what does not go together with repetitions.
 func (f *verifyFlags) checkRepeat() error {
-	switch {
-	case f.repeat < 0 || f.repeat == 0 && f.given("repeat"):
-		return usagef("--repeat is a positive number")
-	case f.repeat > 1 && (f.keep != "" || len(f.matrix) > 0 || f.html != ""):
+	if err := checkBounds(bounded{"repeat", f.repeat, 1, mostRepeats, f.given("repeat")}); err != nil {
+		return err
+	}
+	if f.repeat > 1 && (f.keep != "" || len(f.matrix) > 0 || f.html != "") {
 		return usagef("--repeat does not go together with --keep, --matrix and --html: it is of one cell")
 	}
 	return nil

@@ -59,10 +59,11 @@ func (a *app) runSelftest(ctx context.Context, f *selftestFlags) error {
 	switch {
 	case len(unknown) > 0:
 		return usagef("there is no case or section %s; docs/selftest.md lists them", strings.Join(unknown, ", "))
-	case f.jobs < 0:
-		return usagef("--jobs is a positive number")
 	case f.resume && f.output == "":
 		return usagef("--resume needs --output, where the finished cases are")
+	}
+	if err := checkBounds(bounded{"jobs", f.jobs, 1, mostJobs, false}); err != nil {
+		return err
 	}
 	if err := checkFile("--output", f.output); err != nil {
 		return err

@@ -35,10 +35,11 @@ func Default(steps int) Recipe {
 // Check finds what no run can be made of.
 func (r Recipe) Check() error {
 	var ps diag.Problems
-	if r.Steps < MinSteps {
-		ps.Add("BAD_SCHEDULE", "steps", "%d steps; at least %d are needed", r.Steps, MinSteps)
+	if r.Steps < MinSteps || r.Steps > MaxSteps {
+		ps.Add("BAD_SCHEDULE", "steps", "%d steps; %d to %d are taken", r.Steps, MinSteps, MaxSteps)
 	}
-	if r.WarmupSteps < 0 || r.PlateauSteps < 0 || r.WarmupSteps+r.PlateauSteps >= max(r.Steps, 1) {
+	most := max(r.Steps, 1)
+	if r.WarmupSteps < 0 || r.PlateauSteps < 0 || r.WarmupSteps >= most-min(r.PlateauSteps, most) { // a sum might overflow
 		ps.Add("BAD_SCHEDULE", "warmup_steps", "%d steps of warm-up and %d of plateau do not fit into %d", r.WarmupSteps, r.PlateauSteps, r.Steps)
 	}
 	for _, c := range []struct {
@@ -62,6 +63,9 @@ func (r Recipe) Check() error {
 
 // MinSteps is the length of the shortest run that can be broken in the middle and replayed often enough.
 const MinSteps = 6
+
+// MaxSteps bounds a run: each step's hyperparameters and history are kept.
+const MaxSteps = 100_000
 
 // Hyper are the hyperparameters of one step.
 type Hyper struct {

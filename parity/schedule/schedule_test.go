@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"samebits/bridge/diag"
@@ -107,19 +108,22 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for name, spoil := range map[string]func(*Recipe){
-		"steps":        func(r *Recipe) { *r = Default(MinSteps - 1) },
-		"warmup_steps": func(r *Recipe) { r.WarmupSteps = 20 },
-		"lr":           func(r *Recipe) { r.LR = math.NaN() },
-		"momentum":     func(r *Recipe) { r.Momentum = 0 },
-		"weight_decay": func(r *Recipe) { r.WeightDecay = -1 },
-		"min_lr_ratio": func(r *Recipe) { r.MinLRRatio = 2 },
-		"ema_decay":    func(r *Recipe) { r.EMADecay = 1.5 },
-		"ema_tau":      func(r *Recipe) { r.EMATau = math.Inf(1) },
+		"steps":                  func(r *Recipe) { *r = Default(MinSteps - 1) },
+		"steps, too many":        func(r *Recipe) { *r = Default(MaxSteps + 1) },
+		"warmup_steps":           func(r *Recipe) { r.WarmupSteps = 20 },
+		"warmup_steps, too many": func(r *Recipe) { r.WarmupSteps, r.PlateauSteps = math.MaxInt, math.MaxInt },
+		"lr":                     func(r *Recipe) { r.LR = math.NaN() },
+		"momentum":               func(r *Recipe) { r.Momentum = 0 },
+		"weight_decay":           func(r *Recipe) { r.WeightDecay = -1 },
+		"min_lr_ratio":           func(r *Recipe) { r.MinLRRatio = 2 },
+		"ema_decay":              func(r *Recipe) { r.EMADecay = 1.5 },
+		"ema_tau":                func(r *Recipe) { r.EMATau = math.Inf(1) },
 	} {
 		r := Default(20)
 		spoil(&r)
 		ps, _ := diag.Of(r.Check())
-		if len(ps) != 1 || ps[0].Path != name || ps[0].Reason != "BAD_SCHEDULE" {
+		path, _, _ := strings.Cut(name, ",")
+		if len(ps) != 1 || ps[0].Path != path || ps[0].Reason != "BAD_SCHEDULE" {
 			t.Errorf("%s: %v", name, ps)
 		}
 	}
