@@ -36,7 +36,7 @@ def fork_plugins(prepare: Callable[[], None], plugin: Callable[[], None]) -> NoR
             problem = f"what it imported started {threads - 1} threads"
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
-    control.send(json.dumps({"problem": problem}).encode())
+    _say(control, {"problem": problem})
     if problem:
         sys.exit(problem)
     gc.collect()
@@ -53,7 +53,15 @@ def fork_plugins(prepare: Callable[[], None], plugin: Callable[[], None]) -> NoR
             reply = {"problem": str(error)}
         for descriptor in files:
             os.close(descriptor)
-        control.send(json.dumps(reply).encode())
+        _say(control, reply)
+
+
+def _say(control: socket.socket, message: dict[str, object]) -> None:
+    """Send a message to the host, or end if it waits no more."""
+    try:
+        control.send(json.dumps(message).encode())
+    except (BrokenPipeError, ConnectionResetError):
+        os._exit(0)
 
 
 def _take_socket() -> socket.socket:

@@ -66,6 +66,21 @@ def test_a_fork_gives_the_bits_of_a_process_of_its_own() -> None:
         assert process.wait(10) == 0
 
 
+@pytest.mark.parametrize("problem", ["", "raise ImportError('no torch')"])
+def test_it_ends_in_silence_where_nobody_waits(problem: str) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    code = f"import sys\nfrom samebits_wire.zygote import fork_plugins\ndef prepare():\n    sys.stdin.read()\n    {problem}\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code + "fork_plugins(prepare, print)"],
+        env=os.environ | {"SAMEBITS_FD_FORK": str(theirs.fileno()), "PYTHONPATH": str(BELOW)},
+        pass_fds=[theirs.fileno()], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    theirs.close()
+    ours.close()  # as a host does whose deadline ran out while it imported
+    _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (0, b"")
+
+
 def _reaper() -> int:
     """Give the process that orphans go to, which may be init or a subreaper above this one."""
     read, write = os.pipe()
