@@ -75,12 +75,19 @@ func StartZygote(ctx context.Context, config Config) (*Zygote, error) {
 	if err == nil && ready.Problem != "" {
 		err = errors.New(ready.Problem)
 	}
-	if err != nil {
-		z.Stop()
-		return nil, &Error{Reason: ReasonStart, Plugin: config.Name, During: "start", Summary: fmt.Sprintf("is no zygote: %v", err),
-			Log: z.journal.tail(), cause: err}
+	if err == nil {
+		return z, nil
 	}
-	return z, nil
+	e := &Error{Reason: ReasonStart, Plugin: config.Name, During: "start", Summary: fmt.Sprintf("is no zygote: %v", err), cause: err}
+	switch {
+	case ctx.Err() != nil:
+		e.Reason, e.Summary, e.cause = ReasonInterrupted, "its start was interrupted", ctx.Err()
+	case errors.Is(within.Err(), context.DeadlineExceeded):
+		e.Reason, e.Summary = ReasonStartDeadline, fmt.Sprintf("did not answer within %v", config.StartDeadline)
+	}
+	z.Stop()
+	e.Log = z.journal.tail()
+	return nil, e
 }
 
 func startZygote(config Config, path string) (*Zygote, error) {

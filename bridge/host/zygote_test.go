@@ -114,11 +114,11 @@ func openFiles(t *testing.T, pid int) []string {
 }
 
 func TestZygoteThatCannot(t *testing.T) {
-	for _, c := range []struct{ how, says string }{
-		{"fails", "ImportError: no torch here"},
-		{"threads", "what it imported started 1 threads"},
-		{"dies", "it ended: exit status 3"},
-		{"sleeps", "deadline exceeded"},
+	for _, c := range []struct{ how, reason, says string }{
+		{"fails", host.ReasonStart, "ImportError: no torch here"},
+		{"threads", host.ReasonStart, "what it imported started 1 threads"},
+		{"dies", host.ReasonStart, "it ended: exit status 3"},
+		{"sleeps", host.ReasonStartDeadline, "PLUGIN_START_DEADLINE: did not answer within 2s (during start)"},
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			leavesNothing(t)
@@ -130,11 +130,22 @@ func TestZygoteThatCannot(t *testing.T) {
 			if err == nil {
 				z.Stop()
 			}
-			if !errors.As(err, &e) || e.Reason != host.ReasonStart || !strings.Contains(err.Error(), c.says) {
+			if !errors.As(err, &e) || e.Reason != c.reason || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
+	t.Run("interrupted", func(t *testing.T) {
+		leavesNothing(t)
+		config := zygoteConfig(t)
+		config.Env = append(config.Env, "ZYGOTE=sleeps")
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		var e *host.Error
+		if _, err := host.StartZygote(ctx, config); !errors.As(err, &e) || e.Reason != host.ReasonInterrupted || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
 	config := zygoteConfig(t)
 	config.Command = "/nowhere/python"
 	var e *host.Error

@@ -41,6 +41,7 @@ type Launcher struct {
 	tuning  Tuning
 	forking sync.Mutex
 	zygote  *host.Zygote
+	slow    error // that it was not there in time; said once a plugin by itself is
 }
 
 // New makes a launcher that looks beside the running program first, then in the working directory.
@@ -75,7 +76,7 @@ func (p plugin) Stop() {
 type Tuning struct {
 	Threads int // that PyTorch takes in each process; 0: its own choice
 	// Fork has reference plugins forked by one process that has imported PyTorch. Where that cannot be done, Warn is told
-	// why, once, and they are started one by one.
+	// why, once, and they are started one by one. Where these are too slow as well, their own error says all.
 	Fork bool
 	Warn func(error)
 }
@@ -108,7 +109,11 @@ func (l *Launcher) Reference(ctx context.Context) (suite.Arm, error) {
 		l.cannotFork(err) // the zygote is gone
 		c.Zygote = nil
 	}
-	return l.start(ctx, c)
+	a, err := l.start(ctx, c)
+	if err == nil {
+		l.sayThatItWasSlow()
+	}
+	return a, err
 }
 
 // ReferenceFromScratch starts the plugin in Python, and is never a fork.
@@ -143,14 +148,29 @@ func (l *Launcher) forker(ctx context.Context, c host.Config) *host.Zygote {
 	}
 	c.Args = []string{"-m", "samebits_reference.zygote"}
 	z, err := host.StartZygote(ctx, c)
-	if err != nil {
-		if ctx.Err() == nil {
-			l.stopForking(err)
-		}
+	var broken *host.Error
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil
+	case errors.As(err, &broken) && broken.Reason == host.ReasonStartDeadline:
+		l.tuning.Fork, l.slow = false, err
+		return nil
+	default:
+		l.stopForking(err)
 		return nil
 	}
 	l.zygote = z
 	return z
+}
+
+func (l *Launcher) sayThatItWasSlow() {
+	l.forking.Lock()
+	defer l.forking.Unlock()
+	if l.slow != nil && l.tuning.Warn != nil {
+		l.tuning.Warn(l.slow)
+	}
+	l.slow = nil
 }
 
 func (l *Launcher) cannotFork(why error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -269,6 +270,40 @@ func TestNoForks(t *testing.T) {
 	}
 	l.Close()
 	l.Close()
+}
+
+// One process that cannot import in time is no news where the others cannot either; where they can, it is said once.
+func TestForksThatAreTooSlow(t *testing.T) {
+	example := filepath.Join(t.TempDir(), "example")
+	if out, err := exec.Command("go", "build", "-o", example, "../../plugins/example").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, c := range []struct {
+		name, plugin string
+		deadline     time.Duration
+		warnings     int
+	}{{"all are", "exec sleep 60", 100 * time.Millisecond, 0}, {"the zygote alone is", "exec " + example, 3 * time.Second, 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			root := t.TempDir()
+			script(t, filepath.Join(root, ".venv/bin/python"), `[ "$2" = samebits_reference.zygote ] && exec /bin/sleep 60; PATH=/bin:/usr/bin; `+c.plugin)
+			l := launcher(t, Options{Deadline: c.deadline}, root, nil)
+			var warnings []error
+			l.Tune(Tuning{Fork: true, Warn: func(err error) { warnings = append(warnings, err) }})
+			for range 2 {
+				a, err := l.Reference(t.Context())
+				if err == nil {
+					a.Stop()
+				}
+				var broken *host.Error
+				if late := errors.As(err, &broken) && broken.Reason == host.ReasonStartDeadline; late != (c.warnings == 0) {
+					t.Errorf("error %v", err)
+				}
+			}
+			if len(warnings) != c.warnings || c.warnings > 0 && !strings.Contains(warnings[0].Error(), "PLUGIN_START_DEADLINE: did not answer within 3s") {
+				t.Errorf("warnings %v", warnings)
+			}
+		})
+	}
 }
 
 func TestReferenceBuild(t *testing.T) {
