@@ -267,6 +267,14 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
+// A family's name is kept from the shell that its command is pasted to.
+func TestCommandsAreQuoted(t *testing.T) {
+	got := parity(t, faulty(suitetest.Faults{Crash: errors.New("the disk is full")}), "verify", "fa;ke", "--device", "host", "--python", "/a b/python")
+	if !strings.Contains(got.stdout, "\n  again: parity verify 'fa;ke' ") || !strings.Contains(got.stdout, " --python '/a b/python'\n") {
+		t.Errorf("status %d: %s%s", got.status, got.stdout, got.stderr)
+	}
+}
+
 // With --json stdout holds one object a cell and nothing else.
 func TestJSON(t *testing.T) {
 	dir := t.TempDir()

@@ -16,9 +16,9 @@ import (
 	"samebits/parity/bench"
 	"samebits/parity/benchpage"
 	"samebits/parity/launch"
-	"samebits/parity/matrix"
 	"samebits/parity/report"
 	"samebits/parity/result"
+	"samebits/parity/shell"
 	"samebits/parity/smi"
 	"samebits/parity/suite"
 )
@@ -118,12 +118,7 @@ func (r *benchRun) goOn() error {
 // command is how the report can be made again.
 func (r *benchRun) command(families []string) string {
 	words := []string{"parity", "bench"}
-	for _, family := range families {
-		if matrix.IsPattern(family) {
-			family = "'" + family + "'"
-		}
-		words = append(words, family)
-	}
+	words = append(words, families...)
 	f := r.flags
 	add := func(given bool, more ...string) {
 		if given {
@@ -144,6 +139,9 @@ func (r *benchRun) command(families []string) string {
 	add(f.iterations > 0, "--iterations", fmt.Sprint(f.iterations))
 	add(true, "--starts", fmt.Sprint(f.starts))
 	add(f.noCompile, "--no-compile")
+	for i := range words {
+		words[i] = shell.Quote(words[i])
+	}
 	return strings.Join(words, " ") + r.app.plugins.given()
 }
 

@@ -16,8 +16,8 @@ import (
 	"samebits/bridge/host"
 	"samebits/parity/gate"
 	"samebits/parity/launch"
+	"samebits/parity/shell"
 	"samebits/parity/suite"
-	"samebits/parity/verifypage"
 )
 
 // pluginFlags say where plugins are and how to treat them.
@@ -43,7 +43,7 @@ func (f *pluginFlags) given() string {
 	var b strings.Builder
 	for _, flag := range []struct{ name, value string }{{"python", f.python}, {"predictor", f.predictor}, {"trainer", f.trainer}} {
 		if flag.value != "" {
-			b.WriteString(" --" + flag.name + " " + verifypage.Quote(flag.value))
+			b.WriteString(" --" + flag.name + " " + shell.Quote(flag.value))
 		}
 	}
 	return b.String()

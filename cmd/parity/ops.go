@@ -18,6 +18,7 @@ import (
 	"samebits/bridge/wholefile"
 	"samebits/parity/ops"
 	"samebits/parity/report"
+	"samebits/parity/shell"
 	"samebits/parity/signature"
 	"samebits/parity/suite"
 	"samebits/parity/values"
@@ -238,11 +239,11 @@ func matches(pattern, name string) bool {
 func (f *opsFlags) reproduce(found *ops.Finding) string {
 	source := found.Recordings[0]
 	if _, err := os.Stat(source); err == nil {
-		source = fmt.Sprintf("%s --device %s --seed %d", source, f.device, f.seed)
+		source = fmt.Sprintf("%s --device %s --seed %d", shell.Quote(source), shell.Quote(f.device), f.seed)
 	}
-	command := "parity ops " + source + " --signature " + found.ID
+	command := "parity ops " + source + " --signature " + shell.Quote(found.ID)
 	if len(f.values) > 0 {
-		command += " --values " + strings.Join(f.values, ",")
+		command += " --values " + shell.Quote(strings.Join(f.values, ","))
 	}
 	if f.memory > 0 {
 		command += fmt.Sprintf(" --memory %d", f.memory)

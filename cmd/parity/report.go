@@ -11,6 +11,7 @@ import (
 
 	"samebits/bridge/atomicfile"
 	"samebits/parity/result"
+	"samebits/parity/shell"
 	"samebits/parity/verifypage"
 )
 
@@ -71,10 +72,10 @@ func (a *app) runReport(f reportFlags, names []string) error {
 	}
 	words := []string{"parity", "report"}
 	for _, name := range names {
-		words = append(words, verifypage.Quote(name))
+		words = append(words, shell.Quote(name))
 	}
 	if f.output != "" {
-		words = append(words, "-o", verifypage.Quote(f.output))
+		words = append(words, "-o", shell.Quote(f.output))
 	}
 	o := verifypage.Options{Command: strings.Join(words, " "), Flag: flag}
 	if err := writePage(a.out, f.output, results, o); err != nil {

@@ -9,6 +9,7 @@ import (
 	"samebits/parity/gate"
 	"samebits/parity/result"
 	"samebits/parity/schedule"
+	"samebits/parity/shell"
 )
 
 // HostDevice is the device of the native engine that needs no GPU.
@@ -71,10 +72,10 @@ func (c Cell) Flags() string {
 	var b strings.Builder
 	add := func(flag, value string) {
 		if value != "" {
-			b.WriteString(" --" + flag + " " + value)
+			b.WriteString(" --" + flag + " " + shell.Quote(value))
 		}
 	}
-	b.WriteString(c.Family)
+	b.WriteString(shell.Quote(c.Family))
 	add("size", c.Size)
 	add("task", c.Task)
 	if c.ImgSize != 0 {

@@ -11,6 +11,7 @@ import (
 	"samebits/parity/page"
 	"samebits/parity/report"
 	"samebits/parity/result"
+	"samebits/parity/shell"
 )
 
 // cellView is what the page shows of one result.
@@ -159,21 +160,10 @@ func commands(r *result.Result) []command {
 		add("keep recording, weights and tensors, whose b3sum are the digests here", r.Reproduce+" --keep evidence")
 	}
 	if r.Gates[gate.Native].Outcome == gate.Failed && r.Mode != gate.Train {
-		add("the first operation that differs, with its operands (after --keep)", fmt.Sprintf("parity bisect %s --device %s -o fault", Quote("evidence/"+name), r.Device))
-		add("the smallest part that still differs (after --keep)", fmt.Sprintf("parity reduce %s --device %s -o smallest", Quote("evidence/"+name), r.Device))
+		add("the first operation that differs, with its operands (after --keep)", fmt.Sprintf("parity bisect %s --device %s -o fault", shell.Quote("evidence/"+name), shell.Quote(r.Device)))
+		add("the smallest part that still differs (after --keep)", fmt.Sprintf("parity reduce %s --device %s -o smallest", shell.Quote("evidence/"+name), shell.Quote(r.Device)))
 	}
 	return all
-}
-
-// Quote keeps a shell from taking a name for anything else.
-func Quote(s string) string {
-	plain := func(c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./", c)
-	}
-	if s == "" || strings.ContainsFunc(s, func(c rune) bool { return !plain(c) }) {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return s
 }
 
 // armRow is what an arm took.
