@@ -16,6 +16,15 @@ import (
 // machines names our architecture as ELF files do.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "ppc64le": elf.EM_PPC64, "riscv64": elf.EM_RISCV}
 
+// Inspect says in advance why a program could not be started as a plugin. Nil promises nothing: Start says what only it can know.
+func Inspect(plugin, command string) error {
+	if _, refused := inspect(command); refused != nil {
+		refused.Plugin = plugin
+		return refused
+	}
+	return nil
+}
+
 // inspect finds a plugin's program and says in advance why it could not run: the system's own answer is
 // "no such file" for three different reasons.
 func inspect(command string) (string, *Error) {

@@ -29,6 +29,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the commands print to test
 type fakes struct {
 	suitetest.Starter
 	missing error // of every program
+	native  error // of the native plugins
 	gpu     bool
 	options launch.Options
 	engine  string         // its build, if it is not the usual one
@@ -36,9 +37,13 @@ type fakes struct {
 	memory  string         // of the GPU, in bytes; empty: not known
 }
 
-func (f *fakes) Python() (string, error)    { return "python", f.missing }
-func (f *fakes) Predictor() (string, error) { return "samebits-predictor", f.missing }
-func (f *fakes) Trainer() (string, error)   { return "samebits-trainer", f.missing }
+func (f *fakes) Python() (string, error) { return "python", f.missing }
+func (f *fakes) Predictor() (string, error) {
+	return "samebits-predictor", errors.Join(f.missing, f.native)
+}
+func (f *fakes) Trainer() (string, error) {
+	return "samebits-trainer", errors.Join(f.missing, f.native)
+}
 func (f *fakes) EngineBuild() (string, error) {
 	if f.engine != "" {
 		return f.engine, nil
@@ -272,6 +277,30 @@ func TestCommandsAreQuoted(t *testing.T) {
 	got := parity(t, faulty(suitetest.Faults{Crash: errors.New("the disk is full")}), "verify", "fa;ke", "--device", "host", "--python", "/a b/python")
 	if !strings.Contains(got.stdout, "\n  again: parity verify 'fa;ke' ") || !strings.Contains(got.stdout, " --python '/a b/python'\n") {
 		t.Errorf("status %d: %s%s", got.status, got.stdout, got.stderr)
+	}
+}
+
+// A native plugin that cannot be started is found before anything is recorded, where one is needed.
+func TestNativePluginIsFoundFirst(t *testing.T) {
+	good := pictures(t, map[string]string{"a.png": "one"})
+	says := "PLUGIN_NOT_EXECUTABLE: it is a folder"
+	for _, c := range []struct {
+		args   string
+		status int
+	}{
+		{"trace fake --device cuda:0", 3},
+		{"trace fake --device cuda:0 --mode train", 3},
+		{"bisect fake --device cuda:0 -o " + filepath.Join(t.TempDir(), "x"), 3},
+		{"reduce fake --device cuda:0 -o " + filepath.Join(t.TempDir(), "x"), 3},
+		{"ops fake --device host", 3},
+		{"predict fake --device host " + good, 3},
+		{"predict fake --device host --arm reference-eager " + good, 0},
+		{"record fake --device host -o " + filepath.Join(t.TempDir(), "x"), 0},
+	} {
+		got := parity(t, &fakes{native: &host.Error{Reason: host.ReasonNotExecutable, Plugin: "predictor", Summary: "it is a folder"}}, strings.Fields(c.args)...)
+		if got.status != c.status || strings.Contains(got.stderr, says) != (c.status == 3) || c.status == 3 && got.fakes.Processes != 0 {
+			t.Errorf("%s: status %d, %d processes: %s", c.args, got.status, got.fakes.Processes, got.stderr)
+		}
 	}
 }
 

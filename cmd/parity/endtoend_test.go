@@ -92,17 +92,21 @@ func TestBrokenPlugins(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, c := range []struct{ name, python, reason string }{
-		{"missing", filepath.Join(dir, "missing"), "PLUGIN_MISSING"},
-		{"prints garbage", filepath.Join(dir, "garbage"), "PLUGIN_HANDSHAKE"},
-		{"crashes", filepath.Join(dir, "crash"), "PLUGIN_EXITED"},
-		{"is no program", filepath.Join(dir, "text"), "PLUGIN_FORMAT"},
-		{"is a folder", dir, "PLUGIN_NOT_EXECUTABLE"},
+	script := filepath.Join(dir, "garbage")
+	for _, c := range []struct{ name, python, native, reason string }{
+		{"missing", filepath.Join(dir, "missing"), script, "PLUGIN_MISSING"},
+		{"prints garbage", script, script, "PLUGIN_HANDSHAKE"},
+		{"crashes", filepath.Join(dir, "crash"), script, "PLUGIN_EXITED"},
+		{"is no program", filepath.Join(dir, "text"), script, "PLUGIN_FORMAT"},
+		{"is a folder", dir, script, "PLUGIN_NOT_EXECUTABLE"},
+		{"native is missing", script, filepath.Join(dir, "missing"), "parity: plugin predictor: PLUGIN_MISSING: --predictor names "},
+		{"native is no program", script, filepath.Join(dir, "text"), "parity: plugin predictor: PLUGIN_FORMAT: "},
+		{"native is a folder", script, dir, "parity: plugin predictor: PLUGIN_NOT_EXECUTABLE: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, err bytes.Buffer
 			a := &app{out: &out, err: &err, backend: findPlugins}
-			status := a.run(t.Context(), []string{"verify", "resnet", "--device", "host", "--python", c.python, "--predictor", filepath.Join(dir, "text")})
+			status := a.run(t.Context(), []string{"verify", "resnet", "--device", "host", "--python", c.python, "--predictor", c.native})
 			if status != 3 || !strings.Contains(out.String()+err.String(), c.reason) {
 				t.Errorf("status %d\n%s%s", status, out.String(), err.String())
 			}

@@ -90,6 +90,9 @@ func (a *app) runOps(ctx context.Context, f *opsFlags, args []string) error {
 	if why != "" {
 		fmt.Fprintf(a.err, "%s; comparing on the device host (see parity doctor)\n", why)
 	}
+	if err := findNative(b, false); err != nil {
+		return err
+	}
 	var set signature.Set
 	for _, arg := range args {
 		if err := a.gather(ctx, f, b, arg, &set); err != nil {

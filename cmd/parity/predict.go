@@ -188,6 +188,11 @@ func (a *app) runPredict(ctx context.Context, f *predictFlags, args []string) er
 	case f.given("cuda-graph"):
 		o.Certified, o.Demand = a.certified(f, b), f.graph == "true"
 	}
+	if strings.HasPrefix(o.Arm, "native-") {
+		if err := findNative(b, false); err != nil {
+			return err
+		}
+	}
 	p, err := predict.Open(ctx, b, o)
 	if err != nil {
 		return err

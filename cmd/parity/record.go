@@ -57,6 +57,16 @@ func (a *app) runRecord(ctx context.Context, f *cellFlags, families []string, di
 	return nil
 }
 
+// findNative sees, before anything is recorded, that the native engine's plugin is there and is a program.
+func findNative(b backend, trains bool) error {
+	find := b.Predictor
+	if trains {
+		find = b.Trainer
+	}
+	_, err := find()
+	return err
+}
+
 // oneCell starts the backend and gives the one cell that the flags describe.
 func (a *app) oneCell(ctx context.Context, f *cellFlags, families []string) (backend, suite.Cell, error) {
 	b, err := a.start()

@@ -124,6 +124,9 @@ func (a *app) readCase(ctx context.Context, f *caseFlags, args []string) (*reduc
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := findNative(b, false); err != nil { // it loads whatever is recorded
+		return nil, nil, err
+	}
 	finder := &reduce.Finder{Start: b, Device: f.device, Progress: func(text string) { fmt.Fprintln(a.err, text) }}
 	if folder {
 		c, err := reduce.ReadFolder(args[0])

@@ -44,6 +44,9 @@ func (a *app) runTrace(ctx context.Context, f *cellFlags, families []string, pro
 	if err != nil {
 		return err
 	}
+	if err := findNative(b, cell.Trains()); err != nil {
+		return err
+	}
 	s := &suite.Suite{Start: b, Timing: suite.DefaultTiming()}
 	var culprit *suite.Culprit
 	if cell.Trains() {

@@ -82,8 +82,19 @@ func (l *Launcher) Trainer() (string, error) {
 	return l.nativePlugin("trainer", l.options.Trainer, TrainerVariable)
 }
 
-// nativePlugin finds samebits-NAME.
+// nativePlugin finds samebits-NAME, and sees whether it is a program.
 func (l *Launcher) nativePlugin(name, option, variable string) (string, error) {
+	program, err := l.findNative(name, option, variable)
+	if err == nil {
+		err = host.Inspect(name, program)
+	}
+	if err != nil {
+		return "", err
+	}
+	return program, nil
+}
+
+func (l *Launcher) findNative(name, option, variable string) (string, error) {
 	for _, named := range []struct{ by, path string }{{"--" + name, option}, {variable, l.getenv(variable)}} {
 		if named.path != "" {
 			return resolve(name, named.by, named.path)
@@ -103,7 +114,7 @@ func (l *Launcher) nativePlugin(name, option, variable string) (string, error) {
 			strings.Join(l.roots, ", "), name, variable)}
 }
 
-// resolve takes a path, or a name to be found in PATH, that somebody gave. Whether it can be started is the host's to say.
+// resolve takes a path, or a name to be found in PATH, that somebody gave.
 func resolve(plugin, by, path string) (string, error) {
 	if !strings.ContainsRune(path, filepath.Separator) {
 		if found, err := exec.LookPath(path); err == nil {

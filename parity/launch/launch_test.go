@@ -77,6 +77,41 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// What can be found but not started is no plugin, whoever named it.
+func TestFindsPrograms(t *testing.T) {
+	root := t.TempDir()
+	for name, c := range map[string]struct {
+		text   string
+		mode   os.FileMode
+		reason string
+	}{
+		"notes":       {"#!/bin/sh\n", 0o644, host.ReasonNotExecutable},
+		"text":        {"some text", 0o755, host.ReasonFormat},
+		"interpreter": {"#!/nowhere/sh\n", 0o755, host.ReasonInterpreter},
+	} {
+		path := filepath.Join(root, name)
+		if err := os.WriteFile(path, []byte(c.text), c.mode); err != nil {
+			t.Fatal(err)
+		}
+		for plugin, l := range map[string]*Launcher{
+			"predictor": launcher(t, Options{Predictor: path}, root, nil), "trainer": launcher(t, Options{}, root, map[string]string{TrainerVariable: path}),
+		} {
+			find, build := l.Predictor, l.EngineBuild
+			if plugin == "trainer" {
+				find, build = l.Trainer, l.TrainerBuild
+			}
+			_, err := find()
+			_, buildErr := build()
+			for _, err := range []error{err, buildErr} {
+				var broken *host.Error
+				if !errors.As(err, &broken) || broken.Reason != c.reason || broken.Plugin != plugin || !strings.Contains(err.Error(), path) {
+					t.Errorf("%s %s: %v", plugin, name, err)
+				}
+			}
+		}
+	}
+}
+
 func TestPythonPath(t *testing.T) {
 	bundle, repository, bare := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, dir := range []string{filepath.Join(bundle, "python/samebits_reference"), filepath.Join(repository, "plugins/reference/samebits_reference")} {
