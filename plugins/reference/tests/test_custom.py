@@ -88,7 +88,7 @@ def test_it_predicts_if_its_row_says_so(tmp_path: Path) -> None:
         (of_libreyolo,) = Host(memory, family="resnet", imgsz=64).predict(source, imgsz=64)["results"]
         (own,) = Host(memory, family="own", imgsz=64).predict(source, imgsz=64)["results"]
         assert len(own["answer"]["top5"]) == len(of_libreyolo["answer"]["top5"]) == 5
-        with pytest.raises(ProblemError, match="NOT_PREDICTABLE.*TinyNet has no method predict"):
+        with pytest.raises(ProblemError, match=r"NOT_PREDICTABLE.*TinyNet has no method predict"):
             Host(memory, family="tinynet-claims", imgsz=64).begin("1", [source])
     finally:
         memory.close()

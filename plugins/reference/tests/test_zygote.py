@@ -69,7 +69,8 @@ def test_a_fork_gives_the_bits_of_a_process_of_its_own() -> None:
 @pytest.mark.parametrize("problem", ["", "raise ImportError('no torch')"])
 def test_it_ends_in_silence_where_nobody_waits(problem: str) -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    code = f"import sys\nfrom samebits_wire.zygote import fork_plugins\ndef prepare():\n    sys.stdin.read()\n    {problem}\n"
+    code = "import sys\nfrom samebits_wire.zygote import fork_plugins\n"
+    code += f"def prepare():\n    sys.stdin.read()\n    {problem}\n"
     process = subprocess.Popen(
         [sys.executable, "-c", code + "fork_plugins(prepare, print)"],
         env=os.environ | {"SAMEBITS_FD_FORK": str(theirs.fileno()), "PYTHONPATH": str(BELOW)},
