@@ -151,11 +151,6 @@ func TestWords(t *testing.T) {
 	if got := fmt.Sprint(ticks("`a` is `b`.")); got != "[{a true} { is  false} {b true} {. false}]" {
 		t.Errorf("%s", got)
 	}
-	for from, want := range map[string]string{"yolo9-t": "yolo9-t", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "a@whole": "'a@whole'"} {
-		if got := Quote(from); got != want {
-			t.Errorf("%q: %s", from, got)
-		}
-	}
 	long := strings.Repeat("x", longest)
 	if shorten(long) != long || shorten(long+"yz") != long+"… (2 bytes more in the result)" {
 		t.Error(shorten(long + "yz"))
