@@ -178,7 +178,7 @@ func TestNoBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := launcher(t, Options{Trainer: filepath.Join(root, "a folder")}, root, nil)
-	if build, err := l.TrainerBuild(); err == nil || build != "" || !strings.Contains(err.Error(), "digest of the native engine: ") {
+	if build, err := l.TrainerBuild(); err == nil || build != "" || !strings.Contains(err.Error(), "PLUGIN_NOT_EXECUTABLE") {
 		t.Errorf("a folder: %q, %v", build, err)
 	}
 	if build, err := l.ReferenceBuild(); !errors.Is(err, os.ErrNotExist) || build != "" {
