@@ -16,10 +16,12 @@ def make() -> Arm:
     import torch
 
     from samebits_reference.arms import ReferenceArm
+    from samebits_reference.settle import settle
 
     threads = os.environ.get("SAMEBITS_THREADS", "")
     if threads:
         torch.set_num_threads(int(threads))
+    settle()
     return ReferenceArm()
 
 

@@ -33,12 +33,14 @@ def main(arguments: list[str]) -> int:
 
     from samebits_reference import families, weights
     from samebits_reference.exhaustion import is_out_of_memory
+    from samebits_reference.settle import settle
     from samebits_wire.problems import ProblemError
 
     reached("imports")
     threads = os.environ.get("SAMEBITS_THREADS", "")
     if threads:
         torch.set_num_threads(int(threads))
+    settle()
     try:
         profile.find(asked.profile).apply()
         order = families.Order(

@@ -23,6 +23,9 @@ def prepare() -> None:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy's and scipy's start threads when they are imported
     import torch
 
+    from samebits_reference.settle import settle
+
+    settle()
     importlib.import_module("samebits_reference.arms")
     with contextlib.suppress(ImportError):  # Build says better what is missing
         importlib.import_module("libreyolo.models.resnet.model")

@@ -70,11 +70,12 @@ def test_the_recorder_refuses(family: str, host: HostMemory) -> None:
 @pytest.mark.parametrize("family", CAPTURE)
 def test_the_capture_is_refused(family: str, host: HostMemory) -> None:
     Served(f"{family}@twin", host).prepare()
+    stream = torch.cuda.current_stream()
     with pytest.raises(ProblemError) as refusal:
         Served(family, host).prepare()
     assert refusal.value.problems[0].reason == CAPTURE[family], refusal.value.problems
     assert not torch.cuda.is_current_stream_capturing()
-    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    assert torch.cuda.current_stream() == stream
     Served(f"{family}@twin", host).prepare()  # nothing stays behind
 
 
