@@ -136,24 +136,24 @@ func (p *planner) choose(workspaces []int64, kept int64) {
 		}
 	}
 	p.schedule = serial
-	width := p.width()
+	used := p.width()
 	best, shortest := serial, serial.depth()*(worthLanes-1)/worthLanes+1
-	layout := least
+	chosen := least
 	for _, by := range []order{
-		{maxLanes, nil, width.above(1.0 / maxLanes)},
-		{maxLanes, apart, width.above(0.5)},
-		{maxLanes, apart, width.above(0.8)},
-		{2, nil, width.above(0.5)},
-		{2, apart, width.above(0.8)},
+		{maxLanes, nil, used.above(1.0 / maxLanes)},
+		{maxLanes, apart, used.above(0.5)},
+		{maxLanes, apart, used.above(0.8)},
+		{2, nil, used.above(0.5)},
+		{2, apart, used.above(0.8)},
 		{2, apart, nil},
 	} {
 		s, l, fits := try(by)
 		if depth := s.depth(); fits && depth < shortest {
-			best, layout, shortest = s, l, depth
+			best, chosen, shortest = s, l, depth
 		}
 	}
 	p.schedule = best
-	p.settle(layout)
+	p.settle(chosen)
 }
 
 // limit is how large an arena may be, if so much is the least.
