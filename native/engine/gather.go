@@ -13,7 +13,7 @@ import (
 // gather is an output whose elements do not lie one after the other. Its bytes come to the host as they lie, in order with
 // the step, and are put in order when the step is done.
 type gather struct {
-	order order
+	value *recording.Value
 	span  []byte // a mapping, pinned where the device can do that
 	unpin func() error
 	to    []byte // where the elements go at Wait; nil: nobody asked
@@ -49,7 +49,7 @@ func (m *Model) newGather(v *recording.Value) (*gather, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes: %w", spanBytes(v), err)
 	}
-	g := &gather{order: newOrder(v), span: span}
+	g := &gather{value: v, span: span}
 	if pinner, ok := m.device.(device.Pinner); ok {
 		g.unpin, _ = pinner.RegisterHost(span) // unpinned memory is slower, and right
 	}
@@ -59,7 +59,8 @@ func (m *Model) newGather(v *recording.Value) (*gather, error) {
 // finish puts the elements in order that the last step gave, if it gave any.
 func (g *gather) finish(given bool) {
 	if given && g.to != nil {
-		g.order.gather(g.to, g.span)
+		size := g.value.DType.Size()
+		walk(g.value, func(logical, physical int64) { copy(g.to[logical*size:][:size], g.span[physical*size:]) })
 	}
 	g.to = nil
 }

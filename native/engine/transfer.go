@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"samebits/bridge/recording"
+	"samebits/bridge/tensor"
 	"samebits/native/device"
 )
 
@@ -89,8 +90,10 @@ func (m *Model) readValue(index int, data []byte) error {
 	if err := memory.Read(at, span); err != nil {
 		return err
 	}
-	o := newOrder(v)
-	o.gather(data, span)
+	walk(v, func(logical, physical int64) {
+		size := v.DType.Size()
+		copy(data[logical*size:][:size], span[physical*size:])
+	})
 	return nil
 }
 
@@ -104,8 +107,10 @@ func (m *Model) scatter(v *recording.Value, data []byte) error {
 	if err := memory.Read(at, span); err != nil { // keep what lies between the elements
 		return err
 	}
-	o := newOrder(v)
-	o.scatter(data, span)
+	walk(v, func(logical, physical int64) {
+		size := v.DType.Size()
+		copy(span[physical*size:][:size], data[logical*size:])
+	})
 	return memory.Write(at, span)
 }
 
@@ -122,4 +127,22 @@ func (m *Model) span(v *recording.Value) []byte {
 		m.staging = make([]byte, need)
 	}
 	return m.staging[:need]
+}
+
+// walk calls f for every element: its number in row-major order, and its distance from the first element.
+func walk(v *recording.Value, f func(logical, physical int64)) {
+	index := make([]int64, len(v.Sizes))
+	physical := int64(0)
+	for logical := range tensor.Numel(v.Sizes) {
+		f(logical, physical)
+		for d := len(index) - 1; d >= 0; d-- {
+			index[d]++
+			physical += v.Strides[d]
+			if index[d] < v.Sizes[d] {
+				break
+			}
+			physical -= index[d] * v.Strides[d]
+			index[d] = 0
+		}
+	}
 }

@@ -1,11 +1,9 @@
 // reduce.cuh: reductions in the order of additions of PyTorch 2.11's reduce_kernel (ATen/native/cuda/Reduce.cuh). What
 // shares inputs and outputs among threads is computed in package ops (reduce_config.go). From thread to result:
-//
-// - thread: 4 accumulators over inputs step_input apart, or one for each element of a vector; added from the left
-// - block x: through shared memory down to one warp, then by shuffles from 16 down
-// - block y: through shared memory, halving; after block x
-// - grid y: every block leaves its sum; the last to finish adds them in the order of blocks, then block y, then block x
-//
+//   thread   4 accumulators over inputs step_input apart, or one for each element of an input vector; added left to
+//   right block x  through shared memory down to one warp, then by shuffles from 16 down block y  through shared
+//   memory, halving; after block x grid y   every block leaves its sum; the last to finish adds them in the order of
+//   blocks, then block y, then block x
 // An operation is a struct with the type `number` it computes in, take(a, element), combine(a, b), and project(a) for
 // the result.
 #pragma once

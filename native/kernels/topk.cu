@@ -1,11 +1,11 @@
 // topk.cu: the k largest or smallest elements of each slice, and their places, in PyTorch 2.11's order. What decides:
-//
-// - which: the k-th element by the order of radix(): all NaNs are one, above infinity; -0 comes before +0. Of elements
-//   that equal it the first ones are taken.
-// - gathered: those beyond the k-th in ascending order of places, then those that equal it, likewise.
-// - sorted: up to 32 by a bitonic network, which moves equal elements about (zeros are equal, and so are NaNs); more by
-//   a stable sort in the order of cub_radix(): a NaN by its bits, zeros equal.
-//
+//   which     the k-th element by the order of radix(): all NaNs are one, above infinity; -0 comes before +0. Of
+//   elements
+//             that equal it the first ones are taken.
+//   gathered  those beyond the k-th in ascending order of places, then those that equal it, likewise.
+//   sorted    up to 32 by a bitonic network, which moves equal elements about (zeros are equal, and so are NaNs); more
+//   by
+//             a stable sort in the order of cub_radix(): a NaN by its bits, zeros equal.
 // One block a slice. Sorted places go through shared memory: k indices, then k keys.
 #include "prelude.cuh"
 #include "elementwise.cuh"

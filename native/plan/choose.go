@@ -136,24 +136,24 @@ func (p *planner) choose(workspaces []int64, kept int64) {
 		}
 	}
 	p.schedule = serial
-	used := p.width()
+	width := p.width()
 	best, shortest := serial, serial.depth()*(worthLanes-1)/worthLanes+1
-	chosen := least
+	layout := least
 	for _, by := range []order{
-		{maxLanes, nil, used.above(1.0 / maxLanes)},
-		{maxLanes, apart, used.above(0.5)},
-		{maxLanes, apart, used.above(0.8)},
-		{2, nil, used.above(0.5)},
-		{2, apart, used.above(0.8)},
+		{maxLanes, nil, width.above(1.0 / maxLanes)},
+		{maxLanes, apart, width.above(0.5)},
+		{maxLanes, apart, width.above(0.8)},
+		{2, nil, width.above(0.5)},
+		{2, apart, width.above(0.8)},
 		{2, apart, nil},
 	} {
 		s, l, fits := try(by)
 		if depth := s.depth(); fits && depth < shortest {
-			best, chosen, shortest = s, l, depth
+			best, layout, shortest = s, l, depth
 		}
 	}
 	p.schedule = best
-	p.settle(chosen)
+	p.settle(layout)
 }
 
 // limit is how large an arena may be, if so much is the least.
