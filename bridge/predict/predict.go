@@ -53,6 +53,7 @@ type Model struct {
 	mode    replay.Mode
 	graphs  replay.Graphs
 	shapes  []*shape
+	loading arm.Room // where a recording and its weights lie while they are loaded
 }
 
 // shape is a recording with its banks. It is what a graph is captured of.
@@ -125,16 +126,8 @@ func (m *Model) Add(ctx context.Context, r Recording) (err error) {
 			return err
 		}
 	}
-	for _, file := range []struct {
-		data []byte
-		at   *host.Region
-	}{{r.File, &request.Recording}, {r.Weights, &request.Weights}} {
-		region, memory, err := m.plugin.Memory().Alloc(ctx, int64(len(file.data)))
-		if err != nil {
-			return err
-		}
-		copy(memory, file.data)
-		*file.at = region
+	if request.Recording, request.Weights, err = m.share(ctx, r); err != nil {
+		return err
 	}
 	loaded, err := m.plugin.Load(ctx, request)
 	defer func() {
@@ -170,6 +163,20 @@ func (m *Model) Add(ctx context.Context, r Recording) (err error) {
 	s.graph.Refusal = s.support.Err()
 	m.shapes = append(m.shapes, s)
 	return m.prepare(ctx)
+}
+
+// share copies a recording to where the plugin sees it. The one before is overwritten, if there is room: it has been loaded.
+func (m *Model) share(ctx context.Context, r Recording) (file, weights host.Region, err error) {
+	need := int64(len(r.File)) + int64(len(r.Weights)) + 2*arm.Alignment
+	if m.loading.Bytes() < need {
+		region, memory, err := m.plugin.Memory().Alloc(ctx, need+need/8) // the next one is as large, or nearly
+		if err != nil {
+			return file, weights, err
+		}
+		m.loading = arm.NewRoom(region, memory)
+	}
+	m.loading.Empty()
+	return m.loading.Hold(r.File), m.loading.Hold(r.Weights), nil
 }
 
 // decide asks for the flag of a recording. The plugin's word counts for the machine, not for itself.

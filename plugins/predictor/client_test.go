@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -166,4 +167,52 @@ func TestClientGoesOnAfterARefusal(t *testing.T) {
 	if info := m.GraphInfo(); info.Replays != 3 || info.EagerSteps != 1 {
 		t.Errorf("%+v", info)
 	}
+}
+
+// Recordings that come one after the other pass through the same memory: it holds one of them with its weights, not all.
+func TestClientKeepsNoFilesInMemory(t *testing.T) {
+	const large = 16 << 20
+	rest := safetensors.Tensor{Spec: tensor.Spec{Name: "rest", DType: tensor.Uint8, Sizes: []int64{large}}, Data: make([]byte, large)}
+	m := open(t, "", nil)
+	before := shared(t)
+	for n := int64(3); n < 9; n++ {
+		r := added(t, n)
+		file, err := safetensors.Decode(r.Weights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, _ := file.Get("c")
+		if r.Weights, err = safetensors.Encode([]safetensors.Tensor{*own, rest}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Add(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		add(t, m, int(n))
+	}
+	if grown := shared(t) - before; grown < large || grown >= 2*large {
+		t.Errorf("six recordings with %d bytes of weights each took %d bytes", large, grown)
+	}
+}
+
+// shared is how many bytes this process shares with plugins.
+func shared(t *testing.T) (bytes int64) {
+	t.Helper()
+	const opened = "/proc/self/fd"
+	entries, err := os.ReadDir(opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(opened, e.Name())
+		if at, err := os.Readlink(path); err != nil || !strings.HasPrefix(at, "/memfd:samebits") {
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes += info.Size()
+	}
+	return bytes
 }
