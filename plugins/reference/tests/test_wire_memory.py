@@ -14,7 +14,7 @@ import samebits_wire
 from samebits_wire import arm_pb2 as wire
 from samebits_wire import recording_pb2
 from samebits_wire.memory import CONTROL_BYTES, Memory, dtype_name
-from samebits_wire.problems import ProblemError
+from samebits_wire.problems import Kind, ProblemError
 
 PAGE = mmap.ALLOCATIONGRANULARITY
 
@@ -89,6 +89,26 @@ def test_tensors_lie_on_the_memory(memory: Memory, descriptor: int) -> None:
     assert memory.tensor(region(CONTROL_BYTES, 0), torch.int64, [0, 7]).shape == (0, 7)
     spec = wire.TensorSpec(name="x", dtype=recording_pb2.DTYPE_BOOL, sizes=[3])
     assert memory.placed(wire.PlacedTensor(spec=spec, region=region(CONTROL_BYTES, 3))).dtype == torch.bool
+
+
+@pytest.mark.parametrize(("name", "number"), list(recording_pb2.DType.items())[1:])
+def test_every_dtype_has_its_size(memory: Memory, name: str, number: int) -> None:
+    torch = pytest.importorskip("torch")
+    dtype = getattr(torch, name.removeprefix("DTYPE_").lower())
+    assert dtype_name(number) == dtype_name(dtype)
+    assert memory.tensor(region(CONTROL_BYTES, 3 * dtype.itemsize), number, [3]).dtype == dtype
+
+
+def test_memory_that_cannot_be_mapped_is_refused(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object, **_options: object) -> mmap.mmap:
+        raise OSError(12, "Cannot allocate memory")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("samebits_wire.memory.mmap.mmap", full)
+        with pytest.raises(ProblemError, match="SHARED_MEMORY.*Cannot allocate memory") as caught:
+            memory.attach(CONTROL_BYTES + 2 * PAGE, PAGE)
+    assert caught.value.kind is Kind.OUT_OF_MEMORY
+    assert len(memory.ranges()) == 1
 
 
 def test_tensors_must_fill_their_regions(memory: Memory) -> None:

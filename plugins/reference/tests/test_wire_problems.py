@@ -29,9 +29,10 @@ def test_too_many_problems_are_counted(limit: int) -> None:
     assert sent[-1].summary == f"{1000 - (len(sent) - 1)} more problems"
 
 
+@pytest.mark.parametrize("start", ["", "e"])  # a cut through a character, and between two
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_long_problem_is_cut(count: int) -> None:
-    data = encode([Problem("LONG", "é" * 9000, "p" * 9000, "d" * 9000)] * count, 4032)
+def test_a_long_problem_is_cut(count: int, start: str) -> None:
+    data = encode([Problem("LONG", start + "é" * 9000, "p" * 9000, "d" * 9000)] * count, 4032)
     sent = decode(data)
     assert len(data) <= 4032
     assert sent[0].reason == "LONG"

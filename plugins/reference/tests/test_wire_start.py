@@ -145,3 +145,22 @@ def test_every_logger_writes_to_the_host() -> None:
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert json.loads(line)["@message"] == "here"
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [(b"", "the host closed the step socket\n"), (b"X", "the host sent no step\n")],
+    ids=["closed", "other"],
+)
+def test_without_steps_it_ends(sent: bytes, said: str) -> None:
+    ours, theirs = socket.socketpair()
+    theirs.sendall(sent)
+    theirs.close()
+    code = (
+        "import os, socket; from samebits_wire.loop import Loop; from samebits_wire.memory import CONTROL_BYTES, Memory\n"
+        "memory = os.memfd_create('test'); os.ftruncate(memory, CONTROL_BYTES)\n"
+        f"Loop(memory, socket.socket(fileno={ours.fileno()}), Memory(memory)).run()"
+    )
+    done = python(code, (ours.fileno(),))
+    ours.close()
+    assert (done.returncode, done.stderr) == (1, said)
