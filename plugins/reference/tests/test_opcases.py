@@ -136,3 +136,90 @@ def test_every_case_runs_on_a_gpu(tmp_path: Path) -> None:
     for file in CASES.glob("*.json"):
         written = json.loads((tmp_path / "digests" / file.name).read_text())
         assert written["results"].keys() == {case.name for case in opcases.read(file)}
+
+
+CPU = torch.device("cpu")
+
+
+def test_arguments_are_what_the_file_says() -> None:
+    assert opcases.decode(None, CPU) is None
+    assert opcases.decode([1, [True, "mean"]], CPU) == [1, [True, "mean"]]
+    assert opcases.decode({"as": "bfloat16"}, CPU) is torch.bfloat16
+    assert str(opcases.decode({"real": "-inf"}, CPU)) == "-inf"
+    assert opcases.decode({"memory_format": "channels_last"}, CPU) is torch.channels_last
+    (made,) = opcases.decode([{"dtype": "int64", "sizes": [3], "fill": "small", "seed": 5}], CPU)
+    assert made.tolist() == fills.fill("int64", "small", 5, 3).tolist()
+    assert opcases.decode({"dtype": "float32", "sizes": [2, 0], "fill": "spread", "seed": 1}, CPU).shape == (2, 0)
+
+
+def test_strides_of_rows() -> None:
+    assert opcases.contiguous([2, 3, 4]) == [12, 4, 1]
+    assert opcases.contiguous([2, 0, 4]) == [4, 4, 1]
+    assert opcases.contiguous([]) == []
+
+
+def case(results: list[object]) -> opcases.Case:
+    return opcases.Case("", "case", "aten::relu", [], results)
+
+
+MADE = torch.zeros(2, 3)
+SAID = {"dtype": "float32", "sizes": [2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("result", "want", "right"),
+    [
+        pytest.param(MADE, SAID, True, id="rows"),
+        pytest.param(MADE, SAID | {"strides": [3, 1]}, True, id="strides"),
+        pytest.param(MADE, SAID | {"strides": [1, 2]}, False, id="other strides"),
+        pytest.param(MADE.t().contiguous().t(), SAID, False, id="columns"),
+        pytest.param(MADE, SAID | {"dtype": "float64"}, False, id="dtype"),
+        pytest.param(MADE, SAID | {"sizes": [3, 2], "strides": [3, 1]}, False, id="sizes"),
+        pytest.param(torch.zeros(2, 1, 3), {"dtype": "float32", "sizes": [2, 1, 3], "strides": [3, 9, 1]}, True, id="one"),
+        pytest.param(torch.zeros(2, 0), {"dtype": "float32", "sizes": [2, 0], "strides": [9, 9]}, True, id="empty"),
+        pytest.param(None, None, True, id="no gradient"),
+        pytest.param(None, SAID, False, id="a lost gradient"),
+        pytest.param(MADE, None, False, id="a gradient nobody asked for"),
+        pytest.param(MADE, "self", True, id="an argument"),
+        pytest.param(MADE.clone(), "self", False, id="a copy of an argument"),
+    ],
+)
+def test_results_are_what_the_case_says(result: torch.Tensor | None, want: object, right: bool) -> None:
+    values = {"self": MADE}
+    if right:
+        opcases.check(case([want]), [result], values)
+        return
+    with pytest.raises(ValueError, match="result 0 is"):
+        opcases.check(case([want]), [result], values)
+
+
+def test_a_folder_of_cases_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    write_cases(folder / "b.json", relu(name="b", cuda_only=True))
+    write_cases(folder / "a.json", relu(results=[]), relu(name="right"))
+    arguments = ["--cases", str(folder), "--output", str(tmp_path / "made" / "out"), "--device", "cpu"]
+    assert opcases.main(arguments) == 1
+    assert [line.rpartition("/")[2] for line in capsys.readouterr().out.splitlines()] == [
+        "a.json: 1 cases on cpu, 1 failed",
+        "b.json: 0 cases on cpu, 0 failed",
+    ]
+    written = {name: json.loads((tmp_path / "made" / "out" / name).read_text())["results"] for name in ("a.json", "b.json")}
+    assert [list(results) for results in written.values()] == [["right"], []]
+
+
+def test_what_an_operation_writes_is_a_result_too(tmp_path: Path) -> None:
+    write_cases(tmp_path / "cases.json", relu(writes=["self"]))
+    (read,) = opcases.read(tmp_path / "cases.json")
+    results, failed = opcases.digests([read], CPU)
+    x = fills.fill("float32", "spread", 1, 2)
+    assert failed == 0
+    assert results["relu"]["results"] == [opcases.digest_tensor(torch.relu(x)), opcases.digest_tensor(x)]
+
+
+def test_files_without_cases_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="no files of cases"):
+        opcases.pairs(tmp_path, tmp_path / "out")
+    (tmp_path / "cases.json").write_text(json.dumps({"cases": [relu()]}, indent=1))
+    with pytest.raises(SystemExit, match="no cases; each is a line"):
+        opcases.read(tmp_path / "cases.json")
