@@ -8,7 +8,7 @@ from conftest import built, hand_made, probe, recorded, same_bits, take
 from interpreter import Interpreter
 from torch import nn
 
-from samebits_reference import families, recorder
+from samebits_reference import encode, families, recorder
 from samebits_reference.families import Order, flatten
 from samebits_wire import recording_pb2 as pb
 from samebits_wire.problems import ProblemError
@@ -246,3 +246,30 @@ def test_alignment_does_not_depend_on_where_memory_lay() -> None:
     whole = [value for value in recording.values if value.offset == 0]
     assert {value.alignment for value in whole} == {64}
     assert recorder._alignment(torch.zeros(64)[1:]) == 4
+
+
+def test_arguments_have_the_kind_of_the_schema() -> None:
+    of = torch.ops.aten
+    encoded = encode.arguments(of.add.Tensor, (torch.ones(1), torch.ones(1)), {"alpha": 2}, lambda _: 7)
+    assert [(each.name, each.WhichOneof("kind")) for each in encoded] == [
+        ("self", "value"),
+        ("other", "value"),
+        ("alpha", "integer"),
+    ]
+    eps = encode.argument("eps", 1, of.batch_norm.default._schema.arguments[7].type, lambda _: 0)
+    assert (eps.WhichOneof("kind"), eps.real) == ("real", 1.0)  # a whole number where a float is asked for
+    stride = encode.argument("stride", 2, of.convolution.default._schema.arguments[3].type, lambda _: 0)
+    assert [item.integer for item in stride.list.items] == [2]
+    empty = encode.argument("normalized_shape", [], of.layer_norm.default._schema.arguments[1].type, lambda _: 0)
+    assert (empty.WhichOneof("kind"), len(empty.list.items)) == ("list", 0)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [torch.complex64, torch.device("meta"), torch.sparse_coo, 1j, torch.Generator()],
+    ids=lambda given: str(given)[:16],
+)
+def test_what_has_no_form_in_recordings_is_not_encoded(given: object) -> None:
+    formal = torch.ops.aten.zeros.default._schema.arguments[1].type
+    with pytest.raises(encode.CannotEncodeError):
+        encode.argument("given", given, formal, lambda _: 0)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from conftest import HostMemory, built, named, probe, recorded, same_bits
 
-from samebits_reference import weights
+from samebits_reference import decode, weights
 from samebits_reference.arms import DOUBLE, EAGER, GRAPH, ReferenceArm
 from samebits_reference.families import flatten
 from samebits_reference.interpreter import Interpreter
@@ -251,3 +251,114 @@ def test_weights_that_do_not_fit_are_refused_at_once(host: HostMemory) -> None:
     found = {(problem.path, problem.reason) for problem in caught.value.problems}
     assert found == {("weights/conv1.weight", "MISSING_WEIGHT"), ("weights/bn1.weight", "WRONG_WEIGHT")}
     assert named().profile == taken.recording.header.profile
+
+
+def test_arguments_are_what_the_recording_says(host: HostMemory) -> None:
+    of = blank()
+    x = tensor(of, pb.ROLE_INPUT, [1, 2, 2, 2])
+    y = tensor(of, pb.ROLE_OUTPUT, [1, 2, 2, 2], [8, 1, 4, 2])
+    z = tensor(of, pb.ROLE_OUTPUT, [1, 2, 2, 2], dtype=pb.DTYPE_FLOAT64)
+    call(of, "aten::clone", [y], self=x)
+    of.operations[0].arguments.add(name="memory_format", memory_format="channels_last")
+    call(of, "aten::_to_copy", [z], self=x)
+    for name, given in (
+        ("dtype", {"dtype": pb.DTYPE_FLOAT64}),
+        ("layout", {"layout": "strided"}),
+        ("device", {"device": "cpu"}),
+        ("pin_memory", {"none": True}),
+        ("non_blocking", {"boolean": False}),
+        ("memory_format", {"memory_format": "preserve"}),
+    ):
+        of.operations[1].arguments.add(name=name, **given)
+    of.storages[of.values[z].storage].bytes *= 2
+    loaded = Loaded(host, ends(of, [x], [y, z]))
+    given = torch.arange(8.0).view(1, 2, 2, 2)
+    one, other = loaded.step(given)
+    assert torch.equal(one, given)
+    assert torch.equal(other, given.double())
+
+
+def relu(mutate: str) -> pb.Recording:
+    """A recording of one operation, with something wrong in it."""
+    of = blank()
+    x = tensor(of, pb.ROLE_INPUT, [4])
+    y = tensor(of, pb.ROLE_OUTPUT, [4])
+    call(of, "aten::relu", [y], self=x)
+    operation = of.operations[0]
+    match mutate:
+        case "results":
+            operation.results.add(value=tensor(of, pb.ROLE_SCRATCH, [4]))
+        case "list":
+            del operation.results[:]
+            operation.results.add().list.items.add(value=y)
+        case "none":
+            operation.results[0].none = True
+        case "dtype":
+            of.values[y].dtype = of.storages[1].dtype = pb.DTYPE_INT32
+        case "sizes":
+            of.values[y].sizes[:] = [2]
+        case "argument":
+            operation.arguments[0].Clear()
+            operation.arguments[0].name = "self"
+    ends(of, [x], [y])
+    return of
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason", "said"),
+    [
+        ("results", "RESULT_CHANGED", "aten::relu gave 1 results, recorded were 2"),
+        ("list", "RESULT_CHANGED", "aten::relu gave a Tensor, recorded was a list"),
+        ("none", "RESULT_CHANGED", "aten::relu gave a Tensor, recorded was a none"),
+        ("dtype", "RESULT_CHANGED", "gave torch.float32 [4], recorded was torch.int32 [4]"),
+        ("sizes", "RESULT_CHANGED", "gave torch.float32 [4], recorded was torch.float32 [2]"),
+        ("argument", "UNSUPPORTED_ARGUMENT", "argument self is of kind None"),
+    ],
+)
+def test_what_an_operation_gives_is_held_against_the_recording(wrong: str, reason: str, said: str) -> None:
+    interpreter = Interpreter(relu(wrong), torch.device("cpu"))
+    for run in (interpreter.rehearse, interpreter.run):
+        with pytest.raises(ProblemError) as caught:
+            run()
+        assert [problem.reason for problem in caught.value.problems] == [reason]
+        assert said in caught.value.problems[0].summary
+
+
+def test_an_operation_that_fails_on_what_it_is_given_is_named() -> None:
+    of = blank()
+    x = tensor(of, pb.ROLE_INPUT, [2], dtype=pb.DTYPE_INT64)
+    of.storages[0].bytes = 16
+    y = tensor(of, pb.ROLE_OUTPUT, [2], dtype=pb.DTYPE_INT64)
+    of.storages[1].bytes = 16
+    call(of, "aten::gather", [y], self=x)
+    of.operations[0].arguments.add(name="dim", integer=0)
+    of.operations[0].arguments.add(name="index", value=x)
+    of.operations[0].arguments.add(name="sparse_grad", boolean=False)
+    ends(of, [x], [y])
+    interpreter = Interpreter(of, torch.device("cpu"))
+    interpreter.rehearse()
+    interpreter.input(0).fill_(7)
+    with pytest.raises(ProblemError) as caught:
+        interpreter.run()
+    (problem,) = caught.value.problems
+    assert (problem.reason, problem.path) == ("OPERATION_FAILED", "operations[0]")
+    assert problem.summary.startswith("aten::gather: index 7 is out of bounds")
+    interpreter.input(0).fill_(1)
+    assert interpreter.run()[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("run", ["rehearse", "run"])
+def test_memory_that_runs_out_is_no_matter_of_the_operation(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    interpreter = Interpreter(relu(""), torch.device("cpu"))
+    monkeypatch.setattr(interpreter, "_call", full)
+    with pytest.raises(torch.OutOfMemoryError):
+        getattr(interpreter, run)()
+    assert torch.get_default_dtype() == torch.float32
+
+
+def test_operations_of_torchvision_are_found() -> None:
+    assert decode.operation("torchvision::nms") is torch.ops.torchvision.nms.default
+    assert decode.operation("aten::add.Tensor") is torch.ops.aten.add.Tensor
