@@ -105,7 +105,7 @@ def test_memory_that_cannot_be_mapped_is_refused(memory: Memory, monkeypatch: py
 
     with monkeypatch.context() as patched:
         patched.setattr("samebits_wire.memory.mmap.mmap", full)
-        with pytest.raises(ProblemError, match="SHARED_MEMORY.*Cannot allocate memory") as caught:
+        with pytest.raises(ProblemError, match=r"SHARED_MEMORY.*Cannot allocate memory") as caught:
             memory.attach(CONTROL_BYTES + 2 * PAGE, PAGE)
     assert caught.value.kind is Kind.OUT_OF_MEMORY
     assert len(memory.ranges()) == 1
