@@ -14,7 +14,8 @@ from samebits_reference.arms import EAGER, GRAPH
 from samebits_reference.families import Order, build, flatten
 from samebits_reference.predict_session import PredictSession
 from samebits_wire import arm_pb2 as wire
-from samebits_wire.problems import ProblemError
+from samebits_wire import recording_pb2 as pb
+from samebits_wire.problems import Problem, ProblemError
 
 
 class Frozen(StandIn):
@@ -209,3 +210,135 @@ def test_tied_weights_move_together_and_are_scaled_once() -> None:
     assert tied.first.untyped_storage()._cdata == tied.second.untyped_storage()._cdata
     tied.first.data[1] = 7
     assert tied.second[0].eq(7).all()
+
+
+def fails_in(stage: Stage, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Have steps fail in inference mode."""
+    plain = stage.session.built.forward
+
+    def forward(images: torch.Tensor) -> Any:
+        if torch.is_inference_mode_enabled():
+            raise error
+        return plain(images)
+
+    monkeypatch.setattr(stage.session.built, "forward", forward)
+
+
+def test_a_mode_in_which_steps_fail_is_named(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    fails_in(stage, monkeypatch, RuntimeError("inference tensors cannot\nbe saved"))
+    with pytest.raises(ProblemError, match=r"MODE_NOT_KEYED: a step under inference_mode fails: inference tensors cannot$"):
+        stage.session.situate("mode", 0)
+    fails_in(stage, monkeypatch, torch.OutOfMemoryError("CUDA out of memory"))
+    with pytest.raises(torch.OutOfMemoryError):
+        stage.session.situate("mode", 0)
+
+
+def test_a_thread_that_cannot_capture_is_told(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(error: Exception) -> Any:
+        def graph(*_arguments: object, **_options: object) -> None:
+            raise error
+
+        return graph
+
+    with monkeypatch.context() as patched:
+        patched.setattr(graphs, "Graph", failing(RuntimeError("the driver says no")))
+        with pytest.raises(RuntimeError, match="the driver says no"):
+            stage.session.situate("thread", 0)
+        assert not stage.session.stats.latched
+        patched.setattr(graphs, "Graph", failing(ProblemError(Problem("CAPTURE_FAILED", "there it does not work"))))
+        with pytest.raises(ProblemError, match=r"RECAPTURE_FAILED.*: there it does not work"):
+            stage.session.situate("thread", 0)
+    assert stage.session.situate("thread", 0)["graphs"] == "1"  # however it ended before
+    assert stage.counts == (1, 0, 0, 0)
+
+
+def test_what_was_released_is_said(stage: Stage) -> None:
+    graph = stage.session.captured()[0]
+    assert stage.session.situate("release", 0) == {"graphs": "1"}
+    assert graph.outputs == []
+    assert stage.session.situate("release", 0) == {"graphs": "0"}
+    assert stage.session.recapture() == 1
+    assert stage.session.situate("fail", 0) == {"graphs": "1"}
+
+
+def test_a_step_is_launched_as_steps_are(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    graph = stage.session.captured()[0]
+    monkeypatch.setattr(graph, "replay", lambda: done.append("replay"))
+    plain = stage.session.step
+    monkeypatch.setattr(stage.session, "step", lambda statics: (done.append("step"), plain(statics))[1])
+    stage.session.launch()
+    stage.session.situate("release", 0)
+    stage.session.launch()
+    assert done == ["replay", "step"]
+    assert stage.counts == (0, 0, 0, 0)  # nobody asked for it
+
+
+def test_all_graphs_are_poisoned_but_not_their_inputs(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    but: list[list[torch.Tensor]] = []
+    monkeypatch.setattr(stage.session.captured()[0], "poison", but.append, raising=False)
+    stage.session.poison()
+    ((static,),) = but
+    assert static is stage.session.statics[0]
+
+
+class Counts(torch.nn.Module):
+    """Counts its calls from a moment on, which a replay does not."""
+
+    def __init__(self, of: torch.nn.Module) -> None:
+        super().__init__()
+        self.of, self.counting, self.calls = of, False, 0
+
+    def forward(self, *given: Any) -> Any:
+        self.calls += self.counting
+        return self.of(*given)
+
+
+def test_a_capture_that_python_sees_is_dropped(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    released: list[Frozen] = []
+    monkeypatch.setattr(Frozen, "release", lambda graph: released.append(graph))
+    family = stage.session.built.family
+    family.model = counts = Counts(family.model)
+    monkeypatch.setattr(stage.session.built, "module", counts)
+    counts.counting = True
+    stage.session.situate("release", 0)
+    released.clear()
+    stage.session.give(0)
+    assert stage.session.captured() == []
+    assert len(released) == 1
+    assert stage.session.stats.latched
+    assert "while it is captured, and a replay does not" in stage.session.stats.fallback_reason
+
+
+def test_outputs_that_change_are_refused(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.session.release()
+    plain = stage.session.built.forward
+    monkeypatch.setattr(stage.session.built, "forward", lambda images: [plain(images), images])
+    stage.session.give(0)
+    stage.session.run()
+    with pytest.raises(ProblemError, match="OUTPUTS_CHANGED"):
+        stage.session.take(0)
+
+
+def test_steps_without_a_graph_of_their_sizes_are_counted(stage: Stage) -> None:
+    stage.session.release()
+    stage.step(1)
+    assert stage.counts == (0, 0, 1, 0)
+    assert stage.session.stats.fallbacks == 1
+    assert stage.session.stats.fallback_reason == "there is no graph of these sizes and keys"
+    assert stage.session.stats.launches == stage.session.operations
+
+
+def test_prepare_drops_the_graphs_of_banks_that_are_gone(stage: Stage) -> None:
+    old = stage.session.captured()[0]
+    other = stage.host.bank([wire.TensorSpec(name="images", dtype=pb.DTYPE_FLOAT32, sizes=[2, 3, 48, 48])])
+    stage.session.prepare(stage.host.memory, wire.PrepareRequest(inputs=[other], outputs=[], cuda_graph=True))
+    assert old.outputs == []
+    (now,) = stage.session.captured()
+    assert now.outputs[0][1].shape[0] == 2
+    stage.session.prepare(stage.host.memory, wire.PrepareRequest(inputs=[other], outputs=[]))
+    assert stage.session.captured() == []
+    stage.session.give(0)
+    stage.session.run()
+    assert stage.counts == (0, 0, 1, 0)
+    assert stage.session.stats.fallbacks == 0  # eager steps were asked for
