@@ -78,7 +78,9 @@ def test_the_arms_of_a_seam(host: HostMemory) -> None:
     for seed in (1, 2, 1):
         images = torch.rand(1, 3, 256, 256, generator=torch.Generator().manual_seed(seed))
         expected = whole.run(images)
-        assert all(map(same_bits, rest.run(images, *segment.run(images)), expected))
+        made = rest.run(images, *segment.run(images))
+        assert all(same_bits(given, want) for given, want in zip(made, expected, strict=True))
+        assert expected
 
 
 @pytest.mark.parametrize("arm", [WHOLE, REST])

@@ -86,3 +86,49 @@ def test_a_folder_that_cannot_be_written_is_no_harm(tmp_path: Path, monkeypatch:
     assert not list(tmp_path.iterdir())
     assert encode(tmp_path, 1.0, ["a"])[0, 0] == 1
     assert Tower.asked == 2
+
+
+def test_a_folder_that_is_not_there_yet_is_made(tmp_path: Path) -> None:
+    for _ in range(2):
+        encode(tmp_path / "a" / "b", 0.5, ["a"])
+    assert Tower.asked == 1
+    assert [file.suffix for file in sorted((tmp_path / "a" / "b").iterdir())] == [".lock", ".safetensors"]
+
+
+def test_what_numbers_depend_on_is_in_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(given: list[str], state: dict[str, torch.Tensor], chunk: int = 256) -> int:
+        before = Tower.asked
+        texts.remembering(Tower, state, tmp_path)(torch.tensor([1.0, 2.0]))._encode_texts(given, chunk)
+        return Tower.asked - before
+
+    one = torch.tensor([1.0, 2.0])
+    assert asked(["a", "b"], {"w": one}) == 1
+    assert asked(["a", "b"], {"w": one.clone()}) == 0
+    assert asked(["ab"], {"w": one}) == 1
+    assert asked(["b", "a"], {"w": one}) == 1
+    assert asked(["a", "b"], {"w": one}, 2) == 1
+    assert asked(["a", "b"], {"v": one}) == 1
+    assert asked(["a", "b"], {"w": one.view(2, 1)}) == 1
+    assert asked(["a", "b"], {"w": one.view(torch.int32)}) == 1
+    for change in (
+        (torch, "__version__", "9.9.9"),
+        (torch, "get_num_threads", lambda: 77),
+        (torch.backends.cpu, "get_cpu_capability", lambda: "NONE"),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(*change)
+            assert asked(["a", "b"], {"w": one}) == 1
+    assert asked(["a", "b"], {"w": one}) == 0
+
+
+def test_what_another_device_makes_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tower, "device", "cuda:0")
+    for _ in range(2):
+        assert encode(tmp_path, 0.5, ["ab"])[0, 0] == 1
+    assert Tower.asked == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_unfinished_file_stays(tmp_path: Path) -> None:
+    encode(tmp_path, 0.5, ["a"])
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".lock", ".safetensors"]

@@ -364,3 +364,21 @@ def test_a_family_that_predicts_has_no_checkpoint() -> None:
     load = wire.LoadRequest(checkpoint=memory.put(b"12345678"))
     assert reasons(refusal(arm.load, load, memory.memory)) == ["UNEXPECTED_CHECKPOINT"]
     memory.close()
+
+
+def test_a_checkpoint_says_how_many_steps_were_made(host: Host) -> None:
+    def steps() -> object:
+        data = host.checkpoint()
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        assert list(header["__metadata__"]) == ["format", "steps"]
+        return header["__metadata__"]["steps"]
+
+    assert steps() == "000000000000"
+    host.step(*batch(1), Hyper())
+    host.step(*batch(2), Hyper())
+    saved = host.checkpoint()
+    assert steps() == "000000000002"
+    host.begin()
+    assert steps() == "000000000000"
+    host.begin(saved)
+    assert steps() == "000000000002"

@@ -119,3 +119,20 @@ def test_without_memory_that_has_a_path_the_trace_is_a_file_that_is_removed(
     observe(look)
     assert len(set(seen)) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_descriptors_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(x: torch.Tensor) -> torch.Tensor:
+        raise RuntimeError("no")
+
+    def descriptors() -> list[str]:
+        return sorted(entry.name for entry in pathlib.Path("/proc/self/fd").iterdir())
+
+    observe(lambda x: x + 1.0)
+    before = descriptors()
+    observe(lambda x: x + 1.0)
+    with pytest.raises(RuntimeError, match="no"):
+        observe(fails)
+    monkeypatch.setattr(os, "memfd_create", _forgetful)
+    observe(lambda x: x + 1.0)
+    assert descriptors() == before
