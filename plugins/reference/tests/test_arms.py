@@ -237,6 +237,17 @@ def test_everything_wrong_with_a_bank_is_named(session: Session) -> None:
         ("WRONG_DTYPE", "inputs/images"),
         ("WRONG_SHAPE", "inputs/images"),
     ]
+    wrong.tensors[0].spec.dtype = 99
+    wrong.tensors[0].spec.sizes[:] = [1, 3, 64, 64]
+    del wrong.tensors[1]
+    (problem,) = refusal(session.arm.record, wire.RecordRequest(inputs=wrong), host.memory).problems
+    assert (problem.reason, problem.summary) == ("WRONG_DTYPE", "it is dtype 99, not float32")
+    twice = wire.Bank(tensors=[session.inputs[0].tensors[0]] * 2)
+    error = refusal(session.arm.record, wire.RecordRequest(inputs=twice), host.memory)
+    assert [(problem.reason, problem.path) for problem in error.problems] == [("DUPLICATE_TENSOR", "inputs")]
+    apart = wire.Bank(tensors=[wire.PlacedTensor(spec=session.inputs[0].tensors[0].spec)])
+    error = refusal(session.arm.record, wire.RecordRequest(inputs=apart), host.memory)
+    assert [(problem.reason, problem.path) for problem in error.problems] == [("REGION", "inputs/images")]
     error = refusal(session.arm.prepare, wire.PrepareRequest(inputs=[wire.Bank()]), host.memory)
     assert [(problem.reason, problem.path) for problem in error.problems] == [("MISSING_TENSOR", "inputs[0]/images")]
 

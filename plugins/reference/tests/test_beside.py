@@ -20,6 +20,7 @@ from conftest import built, hand_made, probe, take
 from samebits_reference import beside
 from samebits_reference.beside import Generators, Traces, capture_is
 from samebits_reference.reachable import Picture
+from samebits_reference.watchers import undefined_results
 from samebits_wire.problems import ProblemError
 
 CPU = torch.device("cpu")
@@ -303,3 +304,25 @@ def test_writes_that_no_operation_names_are_seen() -> None:
 
     with pytest.raises(ProblemError, match="WRITES_STATE: gain holds other bits"):
         take(hand_made(Writes()), probe(built("resnet"), 1))
+
+
+def test_results_that_operations_leave_undefined() -> None:
+    aten, none = torch.ops.aten, frozenset()
+    x, one = torch.zeros(1, 1, 2, 2), torch.ones(1)
+
+    def norm(training: bool) -> tuple[object, ...]:
+        return (x, one, one, one, one, training, 0.1, 1e-5)
+
+    for func, args, undefined in (
+        (aten.empty.memory_format, ([1],), {0}),
+        (aten.empty_like.default, (x,), {0}),
+        (aten.empty_strided.default, ([1], [1]), {0}),
+        (aten.new_empty.default, (x, [1]), {0}),
+        (aten.new_empty_strided.default, (x, [1], [1]), {0}),
+        (aten.zeros.default, ([1],), none),
+        (aten.native_batch_norm.default, norm(False), {1, 2}),
+        (aten.native_batch_norm.default, norm(True), none),
+        (aten.cudnn_batch_norm.default, norm(True), {3}),
+        (aten.cudnn_batch_norm.default, norm(False), none),
+    ):
+        assert undefined_results(func, args) == undefined, func

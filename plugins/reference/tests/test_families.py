@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,115 @@ def test_double_precision_keeps_the_weights_as_they_were() -> None:
     assert output.dtype == torch.float64
     assert (output - reference).abs().max() < 1e-4
     assert (output - reference).abs().max() > 0
+
+
+def test_devices_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    names = ("", "cpu", "cuda", "cuda:0", "cuda:1")
+    assert [str(families.named_device(name)) for name in names] == ["cpu", "cpu", "cuda:0", "cuda:0", "cuda:1"]
+    with pytest.raises(ProblemError, match=r"NO_SUCH_DEVICE: there is no CUDA device 2 \(there are 2\)"):
+        families.named_device("cuda:2")
+    for name in ("cuda:-1", "cuda:x", "gpu", "cpu:0"):
+        with pytest.raises(ProblemError, match="UNKNOWN_DEVICE"):
+            families.named_device(name)
+
+
+def test_what_a_family_keeps_beside_its_module_goes_to_the_device() -> None:
+    order = Order("resnet", device="meta")
+    family = types.SimpleNamespace(model=torch.nn.Linear(2, 2), texts=torch.ones(2), names=["a"], _forward=None)
+    made = families.Constructed(order, cells.find("resnet", ""), order, family, season.FRESH)
+    of = families.build(order, made)
+    assert of.module is family.model
+    assert (family.device, of.device) == (torch.device("meta"), torch.device("meta"))
+    assert [tensor.device.type for tensor in (family.texts, of.module.weight)] == ["meta", "meta"]
+    assert family.names == ["a"]
+
+
+def test_what_was_constructed_of_another_order_is_not_built() -> None:
+    other = families.construct(Order("resnet", imgsz=64, seed=8))
+    of = families.build(Order("resnet", imgsz=64), other)
+    assert of.order.seed == 0
+    assert same_bits(of.weights()["conv1.weight"], built("resnet").weights()["conv1.weight"])
+
+
+class Parts(torch.nn.Module):
+    """Something of all that seasoning tells apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        nn = torch.nn
+        self.plain, self.biased = nn.Conv2d(2, 4, 3, bias=False), nn.Linear(8, 4)
+        self.one, self.turned = nn.Linear(8, 1), nn.ConvTranspose2d(4, 2, 2, groups=2, bias=False)
+        self.statistics, self.layer = nn.BatchNorm2d(3), nn.LayerNorm(3)
+        self.attention, self.table = nn.MultiheadAttention(4, 2), nn.Embedding(5, 2)
+        self.temperature, self.token = nn.Parameter(torch.tensor(2.0)), nn.Parameter(torch.rand(1, 4))
+        self.gain, self.less = nn.Parameter(torch.full((4,), 1e-6)), nn.Parameter(torch.full((4,), -1.0))
+        self.fixed, self.number = nn.Parameter(torch.rand(3), requires_grad=False), nn.Parameter(torch.ones(2))
+        self.register_buffer("anchors", torch.rand(4))
+
+
+@torch.no_grad()
+def test_ranges_that_weights_are_drawn_from() -> None:
+    parts = Parts()
+    names = {tensor: name for name, tensor in (*parts.named_parameters(), *parts.named_buffers())}
+    ranges = {
+        names[tensor]: (round(low, 4), round(high, 4))
+        for part in parts.modules()
+        for tensor, low, high in season._ranges(part, 1.0)
+    }
+    reach = {
+        "plain.weight": round((3 * 2.1 / 18) ** 0.5, 4),
+        "biased.weight": round((3 * 0.5 / 8) ** 0.5, 4),
+        "turned.weight": round((3 * 2.1 / 8) ** 0.5, 4),  # 4 / 2 inputs of 2 by 2
+        "attention.in_proj_weight": round((3 * 0.5 / 4) ** 0.5, 4),
+        "attention.out_proj.weight": round((3 * 0.5 / 4) ** 0.5, 4),
+        "biased.bias": 0.5,
+        "attention.in_proj_bias": 0.5,
+        "attention.out_proj.bias": 0.5,
+        "statistics.bias": 2.0,
+        "statistics.running_mean": 0.5,
+        "layer.bias": 0.5,
+        "table.weight": 0.5,
+        "token": 0.5,
+    }
+    assert ranges == {name: (-far, far) for name, far in reach.items()} | {
+        "one.weight": (0.0, round((3 * 0.5 / 8) ** 0.5, 4)),
+        "one.bias": (0.0, 0.5),
+        "statistics.weight": (0.5, 1.5),
+        "statistics.running_var": (0.5, 2.0),
+        "layer.weight": (0.5, 1.5),
+        "gain": (0.5, 1.0),
+        "less": (-1.0, -0.5),
+        "number": (0.5, 1.0),
+    }
+    assert [(low, high) for _, low, high in season._ranges(parts.layer, 0.5)] == [(0.25, 0.75), (-0.25, 0.25)]
+
+
+def test_numbers_are_drawn_in_the_order_of_rows() -> None:
+    draws = [season._Draw(3) for _ in range(2)]
+    rows, columns = torch.zeros(300, 400), torch.zeros(400, 300).t()
+    for draw, tensor in zip(draws, (rows, columns), strict=True):
+        draw.fill(tensor, -0.25, 0.5)
+    assert not columns.is_contiguous()
+    assert torch.equal(rows, columns)
+    assert -0.25 < float(rows.min()) < -0.2499
+    assert 0.4999 < float(rows.max()) < 0.5
+    assert abs(float(rows.mean()) - 0.125) < 0.01
+
+
+def test_tied_weights_are_drawn_once() -> None:
+    one, tied = torch.nn.Sequential(*(torch.nn.Linear(3, 3) for _ in range(3))), torch.nn.Sequential()
+    first, last = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    second = torch.nn.Linear(3, 3)
+    second.weight, second.bias = first.weight, first.bias
+    tied.extend((first, second, last))
+    assert season.season(one, "resnet", 5) == season.season(tied, "resnet", 5)
+    assert torch.equal(tied[0].weight, one[0].weight)
+    assert torch.equal(tied[2].weight, one[1].weight)
+
+
+def test_words_say_what_is_damped_and_shifted() -> None:
+    assert season.words("clip").endswith("summed branches damped: none")
+    assert season.words("resnet").endswith(r"summed branches damped: layer\d+\.\d+\.bn[23]$ 0.5")
+    assert season.words("depth_anything3").endswith(r"; bias of sky_output_conv2\.2$ -0.6..-0.1")
