@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -10,9 +10,10 @@ from conftest import HostMemory, named, same_bits
 from interpreter import Interpreter
 from training import BATCH, CHECKPOINT, RECORDING, SHORT, WEIGHTS, ByHand, Host, Hyper, batch, differing
 
-from samebits_reference import families, weights
+from samebits_reference import families, graphs, weights
 from samebits_reference.arms import DOUBLE, ReferenceArm
 from samebits_reference.families import Order
+from samebits_reference.train_session import TrainSession
 from samebits_wire import arm_pb2 as wire
 from samebits_wire import recording_pb2 as pb
 from samebits_wire.digest import digest_tensor
@@ -382,3 +383,89 @@ def test_a_checkpoint_says_how_many_steps_were_made(host: Host) -> None:
     assert steps() == "000000000000"
     host.begin(saved)
     assert steps() == "000000000002"
+
+
+class StandIn:
+    """What a CUDA graph of a training step does, without CUDA: it writes loss and gradients to where they lay."""
+
+    made: list[StandIn] = []
+
+    def __init__(self, step: Callable[[], dict[str, torch.Tensor]]) -> None:
+        self.nodes, self.kinds = 7, {"kernel": 7}
+        self._step = step
+        self.outputs = [(name, tensor.clone()) for name, tensor in step().items()]
+        self.poisoned: list[torch.Tensor] = []
+        StandIn.made.append(self)
+
+    def replay(self) -> None:
+        for (_, target), made in zip(self.outputs, self._step().values(), strict=True):
+            target.copy_(made)
+
+    def poison(self, but: list[torch.Tensor]) -> None:
+        self.poisoned = but
+        for _, tensor in self.outputs:
+            tensor.fill_(float("nan"))
+
+    def release(self) -> None:
+        self.outputs = []
+
+
+@pytest.fixture
+def graphed(host: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[TrainSession]:
+    monkeypatch.setattr(graphs, "Graph", StandIn)
+    monkeypatch.setattr(StandIn, "made", [])
+    session = host.arm._session
+    assert isinstance(session, TrainSession)
+    session.prepare(host.memory.memory, wire.PrepareRequest(inputs=host.inputs, outputs=[host.outputs], cuda_graph=True))
+    yield session
+    session.release()
+
+
+def test_replays_train_as_eager_steps_do(host: Host, graphed: TrainSession) -> None:
+    assert len(graphed.captured()) == 2  # one a batch size
+    hand = ByHand()
+    for index, hyper in enumerate(HYPERS):
+        given = batch(index, SHORT if index == 2 else BATCH)
+        graphed.poison()
+        assert differing(host.step(*given, hyper), hand.step(*given, hyper)) == [], f"step {index + 1}"
+    stats = graphed.stats
+    assert (stats.replays, stats.eager_steps, stats.launches) == (len(HYPERS), 0, 7 * len(HYPERS))
+
+
+def test_what_a_step_needs_is_not_poisoned(host: Host, graphed: TrainSession) -> None:
+    before = host.checkpoint()
+    graphed.poison()
+    sizes = [[tuple(tensor.shape) for tensor in graph.poisoned] for graph in StandIn.made]
+    assert sizes == [[(size, 3, 64, 64), (size,)] for size in (SHORT, BATCH)]
+    assert host.checkpoint() == before
+
+
+def test_graphs_of_a_run_are_released(graphed: TrainSession) -> None:
+    kept = list(StandIn.made)
+    graphed.release()
+    assert graphed.captured() == []
+    assert [graph.outputs for graph in kept] == [[], []]
+    assert graphed.step.gradients() == []
+
+
+def test_a_batch_that_the_family_cannot_train_on_is_named(host: Host) -> None:
+    def refuse(*_arguments: object) -> None:
+        raise ValueError("Expected more than 1 value per channel when training")
+
+    session = host.arm._session
+    assert isinstance(session, TrainSession)
+    before = host.checkpoint()
+    specs = [wire.TensorSpec(name=s.name, dtype=s.dtype, sizes=s.sizes) for s in host.built.inputs]
+    specs[0].sizes[0] = specs[1].sizes[0] = 1
+    request = wire.PrepareRequest(inputs=[host.memory.bank(specs)], outputs=[host.outputs])
+    handle = session.built.module.layer4.register_forward_hook(refuse)
+    try:
+        error = refusal(host.arm.prepare, request, host.memory.memory)
+    finally:
+        handle.remove()
+    (problem,) = error.problems
+    assert (problem.reason, problem.path) == ("BAD_BATCH", "inputs")
+    assert problem.summary.startswith("resnet cannot train on a batch of 1: Expected more than 1 value")
+    assert host.checkpoint() == before
+    host.arm.prepare(request, host.memory.memory)  # it was not the batch
+    assert host.checkpoint() == before
