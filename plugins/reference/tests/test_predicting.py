@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import pathlib
 import threading
+import types
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +19,12 @@ from conftest import HostMemory
 from PIL import Image
 from predicting import Host, picture
 
-from samebits_reference import answers, families, own_paths
+from samebits_reference import answers, cells, checkpoints, families, own_paths, predicting
 from samebits_reference.families import Order
 from samebits_reference.nest import Frame
 from samebits_reference.stopped import Stopped
 from samebits_wire import arm_pb2 as wire
-from samebits_wire.problems import ProblemError
+from samebits_wire.problems import Problem, ProblemError
 
 slow = pytest.mark.slow
 CELLS = [
@@ -41,6 +44,9 @@ CELLS = [
     pytest.param(Order("clip"), {}, marks=slow),
     pytest.param(Order("ppocr", imgsz=64), {"conf": 0.0}, marks=slow),
 ]
+
+
+RESNET = cells.find("resnet", "")
 
 
 @pytest.fixture
@@ -165,6 +171,100 @@ def test_stages_out_of_order_are_refused(host: HostMemory, tmp_path: pathlib.Pat
     assert at.predict(source, imgsz=64)["results"]
 
 
+def test_a_picture_that_libreyolo_cannot_take_is_named(
+    host: HostMemory, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = Host(host, family="resnet", imgsz=64)
+    source = picture(tmp_path / "a.png", 60, 50)
+    family = at.around._session.built.family  # type: ignore[union-attr]
+    with monkeypatch.context() as patched:
+        patched.setattr(family, "_preprocess", fails_with(ValueError("too\nsmall")))
+        (failed,) = json.loads(at.begin("1", [source], imgsz=64).text)["failed"]
+    assert failed == {
+        "source": 0,
+        "problem": {"reason": "PREPROCESS_FAILED", "summary": "too", "path": str(source), "detail": ""},
+    }
+    with monkeypatch.context() as patched:
+        patched.setattr(family, "_postprocess", fails_with(ValueError("no boxes")))
+        with pytest.raises(ProblemError, match="POSTPROCESS_FAILED: no boxes") as refusal:
+            at.predict(source, imgsz=64)
+    assert [problem.path for problem in refusal.value.problems] == [str(source)]
+    for error in (torch.OutOfMemoryError("CUDA out of memory"), ProblemError(Problem("MINE", "no"))):
+        reply = at.begin("1", [source], imgsz=64)
+        with monkeypatch.context() as patched:
+            patched.setattr(family, "_postprocess", fails_with(error))
+            with pytest.raises(ProblemError) as refusal:
+                at.go_on("1", reply)
+        assert refusal.value.problems[0].reason == ("MINE" if isinstance(error, ProblemError) else "OUT_OF_MEMORY")
+        with monkeypatch.context() as patched:
+            patched.setattr(family, "_preprocess", fails_with(error))
+            with pytest.raises(ProblemError) as refusal:
+                at.begin("1", [source], imgsz=64)
+        assert refusal.value.problems[0].reason == ("MINE" if isinstance(error, ProblemError) else "OUT_OF_MEMORY")
+    assert at.predict(source, imgsz=64)["results"]  # nothing is under way
+
+
+def settings(**values: str) -> predicting.Settings:
+    request = wire.ProcessRequest()
+    for key, value in values.items():
+        request.settings.add(key=key, value=value)
+    return predicting.Settings(request)
+
+
+def test_settings_are_read() -> None:
+    given = {"conf": "0.25", "iou": "0.5", "max_det": "7", "imgsz": "64", "batch": "2", "classes": "0,7,2", "other": "x"}
+    assert settings(**given).options() == {
+        "conf": 0.25, "iou": 0.5, "max_det": 7, "imgsz": 64, "batch": 2, "classes": [0, 7, 2]
+    }  # fmt: skip
+    assert settings().options() == {}
+    assert settings().form() == answers.Form("polygon", None, False)
+    form = settings(output="/tmp/x", masks="none", annotate="true").form()
+    assert form == answers.Form("none", pathlib.Path("/tmp/x"), True)
+    assert not settings(output="/tmp/x", annotate="false").form().annotate
+    for read, path in (
+        (settings(masks="bitmap").form, "masks"),
+        (settings(annotate="true").form, "output"),
+        (settings(classes="1,a").options, "classes"),
+        (settings(max_det="1.5").options, "max_det"),
+    ):
+        with pytest.raises(ProblemError, match="BAD_SETTING") as refusal:
+            read()
+        assert [problem.path for problem in refusal.value.problems] == [f"settings/{path}"]
+
+
+@pytest.mark.parametrize(("sources", "names"), [([], []), (["a.png"], []), (["a.png"], ["a", "b"])])
+def test_every_source_has_a_name(host: HostMemory, sources: list[str], names: list[str]) -> None:
+    at = predicting.Predictions(types.SimpleNamespace(built=families.build(Order("resnet", imgsz=64))))  # type: ignore[arg-type]
+    request = wire.ProcessRequest(stage="begin")
+    request.settings.add(key="number", value="1")
+    for key, values in (("source", sources), ("name", names)):
+        for value in values:
+            request.settings.add(key=key, value=value)
+    with pytest.raises(ProblemError, match="BAD_SETTING: a number twice, or not as many names as sources"):
+        at.process(request, host.memory)
+
+
+def test_the_step_of_a_segment_ends_in_single_precision() -> None:
+    def built(precision: str, segment: str, dispatches: bool = True) -> Any:
+        family = types.SimpleNamespace(_forward=lambda images: images.to(torch.bfloat16) * 2)
+        if dispatches:
+            family.GRAPH_DISPATCH_IN_FORWARD = True
+        return types.SimpleNamespace(
+            family=family,
+            cell=types.SimpleNamespace(segment=segment),
+            order=types.SimpleNamespace(precision=precision),
+            autocast=lambda: contextlib.nullcontext(),
+        )
+
+    assert predicting._own_attributes(built("bf16", "part", dispatches=False)) == {}
+    assert predicting._own_attributes(built("fp32", "part")) == {}
+    assert predicting._own_attributes(built("bf16", "")) == {"GRAPH_DISPATCH_IN_FORWARD": False}
+    own = predicting._own_attributes(built("bf16", "part"))
+    assert list(own) == ["_forward"]
+    made = own["_forward"](torch.ones(2))
+    assert (made.dtype, made.tolist()) == (torch.float32, [2, 2])
+
+
 @pytest.mark.parametrize("family", ["sam", "l2cs"])
 def test_what_predicts_otherwise_is_refused(family: str, host: HostMemory, tmp_path: pathlib.Path) -> None:
     at = Host(host, family=family, size="tiny" if family == "sam" else "", imgsz=0 if family == "sam" else 64)
@@ -237,6 +337,77 @@ def test_what_holds_no_weights_is_refused(host: HostMemory, tmp_path: pathlib.Pa
     with pytest.raises(ProblemError, match="BAD_WEIGHTS_FILE"):
         build(host, file)
     assert not (tmp_path / "ran").exists()
+
+
+def test_weights_that_a_loader_only_warns_of_are_refused() -> None:
+    logger = logging.getLogger("libreyolo.models")
+    handlers = list(logging.getLogger("libreyolo").handlers)
+    with checkpoints._no_missing_weights():
+        logger.warning("something else")
+
+    def lacking(**_arguments: object) -> None:
+        logger.warning("Non-strict load: %d missing", 3)
+        logger.warning("Non-strict load: %d unexpected", 2)
+
+    checkpoint = checkpoints.Checkpoint(pathlib.Path("my.pt"), {}, plain=False)
+    with pytest.raises(ProblemError, match="WRONG_WEIGHTS: Non-strict load: 3 missing") as refusal:
+        checkpoints.construct(lacking, RESNET, "18", checkpoint)
+    assert [problem.path for problem in refusal.value.problems] == ["weights_file"]
+    with pytest.raises(KeyError), checkpoints._no_missing_weights():
+        raise KeyError
+    assert logging.getLogger("libreyolo").handlers == handlers
+
+
+def fails_with(error: Exception) -> Callable[..., Any]:
+    def fail(*_arguments: object, **_options: object) -> Any:
+        raise error
+
+    return fail
+
+
+def test_a_loader_that_fails_says_why(tmp_path: pathlib.Path) -> None:
+    checkpoint = checkpoints.Checkpoint(tmp_path / "my.pt", {}, plain=False)
+
+    def refused(error: Exception) -> Exception:
+        with pytest.raises(type(error) if isinstance(error, MemoryError) else ProblemError) as caught:
+            checkpoints.construct(fails_with(error), RESNET, "18", checkpoint)
+        return caught.value
+
+    (problem,) = refused(RuntimeError("\nError(s) in loading:\n  one\n  two\nthree\nfour\n")).problems  # type: ignore[attr-defined]
+    assert (problem.reason, problem.path) == ("WRONG_WEIGHTS", "weights_file")
+    assert problem.summary == "resnet 18 does not take my.pt: Error(s) in loading:"
+    assert problem.detail == "one two three"
+    mine, full = ProblemError(Problem("MINE", "no")), MemoryError()
+    assert refused(mine) is mine
+    assert refused(full) is full
+
+
+def test_memory_that_runs_out_says_nothing_of_a_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "weights.pt"
+    torch.save({"model": {}}, file)
+    monkeypatch.setattr(torch, "load", fails_with(MemoryError()))
+    with pytest.raises(MemoryError):
+        checkpoints.read(str(file), RESNET)
+
+
+def test_what_a_file_says_of_itself(tmp_path: pathlib.Path) -> None:
+    def said(plain: bool = False, **content: Any) -> checkpoints.Checkpoint:
+        return checkpoints.Checkpoint(tmp_path / "my.pt", content, plain)
+
+    assert [said(size="34").size, said(size=34).size, said().size, said(plain=True, size="34").size] == ["34", "", "", ""]
+    for right in (said(), said(model_family="resnet", task="classify"), said(model_family="", task=7)):
+        right.check(RESNET)
+    said(plain=True, task="detect").check(RESNET)
+    with pytest.raises(ProblemError, match=r"OTHER_WEIGHTS: my\.pt is of the task 'detect', not 'classify'"):
+        said(task="detect").check(RESNET)
+    module = torch.nn.Linear(2, 3)
+    tensors = {name: tensor.detach() for name, tensor in module.named_parameters()}
+    assert said(plain=True, **tensors).fits(module)
+    assert said(plain=True, weight=tensors["weight"]).fits(module)  # whether it is all that is read shows later
+    assert said(plain=True, **{"constant.0": torch.ones(1)}).fits(module)
+    assert not said(plain=True, weight=tensors["weight"].t()).fits(module)
+    assert not said(plain=True, other=torch.ones(1)).fits(module)
+    assert not said(**tensors).fits(module)
 
 
 class Runs:
