@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import contextvars
 import ctypes
@@ -111,6 +112,32 @@ class Slotted:
     def __init__(self) -> None:
         self.number = 1
 
+    def count(self) -> None:
+        self.number += 1
+
+
+class Private:
+    __slots__ = "__number", "__weakref__", "missing"
+
+    def __init__(self) -> None:
+        self.__number = 1
+
+    def count(self) -> None:
+        self.__number += 1
+
+
+def function() -> Callable[[], None]:
+    kept: list[int] = []
+
+    def inner(given: list[int] = []) -> None:  # noqa: B006 (it is what is looked at)
+        kept.append(1)
+        later()
+
+    inner.hung = [1]  # type: ignore[attr-defined]
+    if kept:
+        later = print
+    return inner
+
 
 def numbers() -> Iterator[int]:
     number = 0
@@ -147,6 +174,13 @@ class Held:
         self.tensor.itself = self.tensor  # type: ignore[attr-defined]
         self.running = numbers()
         next(self.running)
+        self.old_draws, self.bits = np.random.RandomState(1), np.random.PCG64(1)
+        self.c_array, self.viewed = array.array("i", [1, 2]), memoryview(bytearray(2))
+        self.frozen, self.objects_of = frozenset({1}), {Slotted()}
+        self.many_items, self.many_kinds = list(range(2000)), set(range(2000))
+        self.private = Private()
+        self.function, self.method = function(), Slotted().count
+        self.sparse = torch.zeros(2, 2).to_sparse()
         self.variable: contextvars.ContextVar[int] = contextvars.ContextVar("number")
 
 
@@ -179,6 +213,24 @@ CHANGES = {
     "held.objects.list[0]": lambda held: held.objects.__setitem__(0, 2),
     "held.number_in_c": lambda held: setattr(held.number_in_c, "value", 2),
     "held.tensor.hung": lambda held: setattr(held.tensor, "hung", 2),
+    "held.old_draws": lambda held: held.old_draws.random(),
+    "held.bits": lambda held: held.bits.random_raw(),
+    "held.c_array": lambda held: held.c_array.__setitem__(0, 2),
+    "held.viewed": lambda held: held.viewed.__setitem__(0, 1),
+    "held.frozen.values": lambda held: setattr(held, "frozen", frozenset({2})),
+    "held.objects_of.values": lambda held: (held.objects_of.pop(), held.objects_of.add(Slotted())),
+    "held.many_items.values": lambda held: held.many_items.__setitem__(1999, -1),
+    "held.many_items.length": lambda held: held.many_items.append(1),
+    "held.many_kinds.values": lambda held: (held.many_kinds.discard(1), held.many_kinds.add(-1)),
+    "held.many_kinds.length": lambda held: held.many_kinds.discard(1),
+    "held.private._Private__number": lambda held: held.private.count(),
+    "held.function.kept.length": lambda held: held.function.__closure__[0].cell_contents.append(1),
+    "held.function.hung[0]": lambda held: held.function.hung.__setitem__(0, 2),
+    "held.function.default[0].length": lambda held: held.function.__defaults__[0].append(1),
+    "held.method.__self__.number": lambda held: held.method(),
+    "held.sparse": lambda held: setattr(held, "sparse", torch.zeros(2, 2).to_sparse()),
+    "held.module.0.bias": lambda held: setattr(held.module[0].bias, "data", held.module[0].weight.data[0]),
+    "held.text": lambda held: setattr(held, "text", b"a"),
     "held.variable.value": lambda held: held.variable.set(2),
     "held.running.number": lambda held: next(held.running),
     "held.running.at": lambda held: held.running.close(),
