@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from samebits_reference import profile
-from samebits_wire.problems import ProblemError
+from samebits_wire.digest import digest_bytes
+from samebits_wire.problems import Kind, ProblemError
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +53,23 @@ def test_settings_are_sorted_text() -> None:
     assert settings == sorted(settings)
     assert ("env.CUBLAS_WORKSPACE_CONFIG", ":4096:8") in settings
     assert ("torch.attention.math", "on") in settings
+
+
+def test_a_profile_of_other_switches_has_another_name() -> None:
+    digest = "8e95f5c03e50ad5269da355e5ea69887df20ed8e16d43af2d3f8a14b4a1af602"
+    assert digest_bytes(repr(profile.EXACT_1.settings()).encode()) == digest
+    assert profile.find("") is profile.find("exact-1") is profile.EXACT_1
+
+
+@pytest.mark.parametrize("key", sorted(profile.EXACT_1.torch))
+def test_every_switch_is_written_and_read(key: str) -> None:
+    value = profile.EXACT_1.torch[key]
+    assert isinstance(value, bool)
+    profile._write(key, not value)
+    with pytest.raises(ProblemError) as refusal:
+        profile.EXACT_1.verify()
+    (problem,) = refusal.value.problems
+    assert (problem.path, refusal.value.kind) == (f"profile/torch.{key}", Kind.INTERNAL)
+    said = ("off", "on")
+    assert problem.summary == f"{key} is {said[not value]}, not {said[value]}"
+    profile.EXACT_1.apply()
