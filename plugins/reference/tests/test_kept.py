@@ -9,7 +9,7 @@ from torch import nn
 
 from samebits_reference.arms import EAGER, ReferenceArm
 from samebits_reference.families import Built
-from samebits_reference.kept import Kept
+from samebits_reference.kept import Kept, keeps
 from samebits_wire import arm_pb2 as wire
 from samebits_wire import recording_pb2 as pb
 
@@ -50,6 +50,15 @@ def test_what_is_kept_is_recorded() -> None:
         assert names(recording) == ["aten::exp", "aten::mul.Tensor"]
         assert all(storage.role != pb.ROLE_CONSTANT for storage in recording.storages)
         assert names(take(of, probe(built("resnet"), 1)).recording) == ["aten::mul.Tensor"]  # steps go on as before
+
+
+def test_weights_that_were_loaded_hide_nothing_that_is_kept() -> None:
+    module, x = Keeping(), torch.ones(1)
+    for _ in range(2):
+        assert keeps(module, lambda: module(x))
+        torch.autograd.graph.increment_version([module.scale])  # what a load does: the next step makes it anew
+    plain = nn.Linear(1, 1)
+    assert not keeps(plain, lambda: plain(x))
 
 
 class Alternating(nn.Module):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from conftest import HostMemory, built, named, probe, recorded, same_bits
 
-from samebits_reference import decode, weights
+from samebits_reference import decode, encode, weights
 from samebits_reference.arms import DOUBLE, EAGER, GRAPH, ReferenceArm
 from samebits_reference.families import flatten
 from samebits_reference.interpreter import Interpreter
@@ -362,3 +362,19 @@ def test_memory_that_runs_out_is_no_matter_of_the_operation(run: str, monkeypatc
 def test_operations_of_torchvision_are_found() -> None:
     assert decode.operation("torchvision::nms") is torch.ops.torchvision.nms.default
     assert decode.operation("aten::add.Tensor") is torch.ops.aten.add.Tensor
+
+
+def test_memory_formats_are_read_as_they_are_written() -> None:
+    formal = torch.ops.aten.clone.default._schema.arguments[1].type
+    formats = (torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d)
+    written = [encode.argument("memory_format", each, formal, lambda _: 0).memory_format for each in formats]
+    assert written == ["contiguous", "preserve", "channels_last", "channels_last_3d"]
+    assert [decode.memory_format(name) for name in written] == list(formats)
+
+
+def test_dtypes_are_read_as_they_are_written() -> None:
+    for name, number in list(pb.DType.items())[1:]:
+        dtype = getattr(torch, name.removeprefix("DTYPE_").lower())
+        assert encode.dtype(dtype) == number
+        assert decode.dtype(number) == dtype
+        assert decode.dtype(number, double=True) == (torch.float64 if dtype.is_floating_point else dtype)

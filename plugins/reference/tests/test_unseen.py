@@ -79,6 +79,9 @@ def test_tensors_in_outputs_that_nobody_would_compare() -> None:
     with pytest.raises(ProblemError, match=r"UNRECORDABLE: it is a Held that holds tensors.*") as refusal:
         observe(lambda x: {"out": x + 1.0, "more": [Held(x)]})
     assert refusal.value.problems[0].path == "outputs/more.0"
+    with pytest.raises(ProblemError) as refusal:
+        observe(lambda x: Held(x + 1.0))
+    assert "outputs/output" in [problem.path for problem in refusal.value.problems]
     assert [name for name, _ in observe(lambda x: {"out": x + 1.0, "more": (None, 3, "a")}).outputs] == ["out"]
 
 
