@@ -110,3 +110,123 @@ def test_open_devices_are_seen(tmp_path: pathlib.Path) -> None:
     assert not zygote._has_open(str(device))
     with device.open():
         assert zygote._has_open(str(device))
+
+
+PLUGIN = """
+import json, os, sys, threading
+from samebits_wire.zygote import fork_plugins
+
+def prepare():
+    {prepare}
+
+def plugin():
+    {plugin}
+    passed = os.read(int(os.environ["SAMEBITS_FD_PASSED"]), 100).decode() if "SAMEBITS_FD_PASSED" in os.environ else ""
+    said = {{"passed": passed, "leads": os.getpgrp() == os.getpid(), "parent": os.getppid(), "env": dict(os.environ)}}
+    print(json.dumps(said), flush=True)
+    print("noise", file=sys.stderr, flush=True)
+
+fork_plugins(prepare, plugin)
+"""
+
+
+class Zygote:
+    """The host's side of a zygote that imports nothing."""
+
+    def __init__(self, prepare: str = "pass", plugin: str = "pass") -> None:
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(30)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PLUGIN.format(prepare=prepare, plugin=plugin)],
+            env=os.environ | {"SAMEBITS_FD_FORK": str(theirs.fileno()), "PYTHONPATH": str(BELOW)},
+            pass_fds=[theirs.fileno()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        theirs.close()
+
+    def told(self) -> dict[str, object]:
+        return json.loads(self.socket.recv(1 << 16))
+
+    def fork(self, host: int, env: list[str], **files: int) -> tuple[dict[str, object], str, str]:
+        """Have a plugin forked; give the answer, and what the plugin wrote until it was gone."""
+        pipes = [os.pipe(), os.pipe()]
+        order = {"host": host, "env": env, "files": list(files)}
+        socket.send_fds(self.socket, [json.dumps(order).encode()], [*(write for _, write in pipes), *files.values()])
+        written = []
+        answer = self.told()
+        for read, write in pipes:
+            os.close(write)
+            with os.fdopen(read) as lines:
+                written.append(lines.read())
+        return answer, written[0], written[1]
+
+    def end(self) -> tuple[int, str, str]:
+        self.socket.close()
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err
+
+
+def test_a_fork_lives_as_a_plugin_that_was_started() -> None:
+    zygote, host = Zygote(), _reaper()
+    assert zygote.told() == {"problem": ""}
+    for word in ("one", "two"):
+        read, write = os.pipe()
+        os.write(write, word.encode())
+        os.close(write)
+        answer, out, err = zygote.fork(host, ["A=b=c", "EMPTY="], SAMEBITS_FD_PASSED=read)
+        os.close(read)
+        assert list(answer) == ["pid"]
+        said = json.loads(out)
+        number = said["env"].pop("SAMEBITS_FD_PASSED")
+        assert number.isdecimal()
+        assert said == {"passed": word, "leads": True, "parent": host, "env": {"A": "b=c", "EMPTY": ""}}
+        assert err == "noise\n"
+    assert len(list(pathlib.Path(f"/proc/{zygote.process.pid}/fd").iterdir())) == 4  # none of a plugin's stays open
+    assert zygote.end() == (0, "", "")
+
+
+def test_a_fork_whose_host_is_gone_ends() -> None:
+    zygote = Zygote()
+    zygote.told()
+    answer, out, _ = zygote.fork(2**22 - 1, [])  # no such process
+    assert (list(answer), out) == (["pid"], "")
+    assert zygote.end()[0] == 0
+
+
+def test_a_plugin_that_fails_says_so_where_plugins_do() -> None:
+    zygote = Zygote(plugin="raise ValueError('no weights')")
+    zygote.told()
+    answer, out, err = zygote.fork(_reaper(), [])
+    assert (list(answer), out) == (["pid"], "")
+    assert err.endswith("ValueError: no weights\n")
+    assert zygote.end() == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "problem"),
+    [
+        ("raise ImportError('no torch')", "ImportError: no torch"),
+        ("threading.Thread(target=threading.Event().wait, daemon=True).start()", "what it imported started 1 threads"),
+    ],
+)
+def test_what_cannot_be_forked_is_told(prepare: str, problem: str) -> None:
+    zygote = Zygote(prepare)
+    assert zygote.told() == {"problem": problem}
+    status, _, said = zygote.end()
+    assert (status, said) == (1, f"{problem}\n")
+
+
+def test_what_is_printed_while_it_imports_is_log() -> None:
+    zygote = Zygote("print('a banner', flush=True)")
+    zygote.told()
+    assert zygote.end() == (0, "", "a banner\n")
+
+
+@pytest.mark.parametrize("number", ["", "x", "99"])
+def test_a_zygote_by_hand_says_what_it_is(number: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PLUGIN.format(prepare="pass", plugin="pass")],
+        env=os.environ | {"SAMEBITS_FD_FORK": number, "PYTHONPATH": str(BELOW)},
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"SAMEBITS_FD_FORK is '{number}': a Samebits host starts this, it does nothing by hand\n"
