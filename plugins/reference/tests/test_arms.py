@@ -279,6 +279,8 @@ def test_regions_of_another_length_are_refused(session: Session) -> None:
     assert reasons(refusal(session.arm.trace, small, session.host.memory)) == ["REGION"]
     beyond = wire.TraceRequest(want=True, operation=10**6, region=session.host.region(64))
     assert reasons(refusal(session.arm.trace, beyond, session.host.memory)) == ["NO_SUCH_RESULT"]
+    beyond = wire.TraceRequest(want=True, operation=0, result=1, region=session.host.region(64))
+    assert reasons(refusal(session.arm.trace, beyond, session.host.memory)) == ["NO_SUCH_RESULT"]
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"), MemoryError()])

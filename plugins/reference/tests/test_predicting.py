@@ -377,6 +377,7 @@ def test_a_loader_that_fails_says_why(tmp_path: pathlib.Path) -> None:
     assert (problem.reason, problem.path) == ("WRONG_WEIGHTS", "weights_file")
     assert problem.summary == "resnet 18 does not take my.pt: Error(s) in loading:"
     assert problem.detail == "one two three"
+    assert refused(ValueError()).problems[0].summary.endswith("my.pt: ValueError")  # type: ignore[attr-defined]
     mine, full = ProblemError(Problem("MINE", "no")), MemoryError()
     assert refused(mine) is mine
     assert refused(full) is full
