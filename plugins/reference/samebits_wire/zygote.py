@@ -75,7 +75,12 @@ def _take_socket() -> socket.socket:
 def _fork(control: socket.socket, order: dict[str, object], files: list[int], plugin: Callable[[], None]) -> int:
     """Fork twice, so that the plugin is an orphan, and the host's."""
     read, write = os.pipe()
-    between = os.fork()
+    try:
+        between = os.fork()
+    except OSError:
+        os.close(read)
+        os.close(write)
+        raise
     if between:
         os.close(write)
         with os.fdopen(read, "rb") as pipe:

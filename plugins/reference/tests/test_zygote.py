@@ -159,6 +159,9 @@ class Zygote:
                 written.append(lines.read())
         return answer, written[0], written[1]
 
+    def descriptors(self) -> int:
+        return len(list(pathlib.Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
     def end(self) -> tuple[int, str, str]:
         self.socket.close()
         out, err = self.process.communicate(timeout=30)
@@ -180,7 +183,19 @@ def test_a_fork_lives_as_a_plugin_that_was_started() -> None:
         assert number.isdecimal()
         assert said == {"passed": word, "leads": True, "parent": host, "env": {"A": "b=c", "EMPTY": ""}}
         assert err == "noise\n"
-    assert len(list(pathlib.Path(f"/proc/{zygote.process.pid}/fd").iterdir())) == 4  # none of a plugin's stays open
+    assert zygote.descriptors() == 4  # none of a plugin's stays open
+    pid = zygote.process.pid
+    assert pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text() == ""
+    assert zygote.end() == (0, "", "")
+
+
+def test_a_fork_that_cannot_be_is_told_and_leaves_nothing_open() -> None:
+    zygote = Zygote("def full(): raise OSError(11, 'no more processes')\n    os.fork = full")
+    zygote.told()
+    for _ in range(2):
+        answer, out, _ = zygote.fork(_reaper(), [])
+        assert (answer, out) == ({"problem": "[Errno 11] no more processes"}, "")
+        assert zygote.descriptors() == 4
     assert zygote.end() == (0, "", "")
 
 
