@@ -4,7 +4,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -72,6 +75,79 @@ func TestNoNameMeanwhile(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// opened counts this process's descriptors.
+func opened(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// Others may read what was written, and nobody but the owner may change it. No descriptor stays open, whatever happens.
+func TestModeAndDescriptors(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "result.json")
+	before := opened(t)
+	for range 2 { // there is none, and one to replace
+		if err := atomicfile.WriteBytes(path, []byte("text")); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o644 {
+			t.Errorf("%v, %v", info.Mode(), err)
+		}
+	}
+	if err := atomicfile.Write(path, func(io.Writer) error { return io.ErrUnexpectedEOF }); err == nil || !strings.HasPrefix(err.Error(), "write "+path+": ") {
+		t.Errorf("error is %v", err)
+	}
+	if after := opened(t); after != before {
+		t.Errorf("%d descriptors instead of %d", after, before)
+	}
+}
+
+// A folder is not replaced, and nothing is left beside it.
+func TestFolderInTheWay(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "result.json")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.WriteBytes(path, []byte("text")); err == nil || errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), path) {
+		t.Errorf("error is %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// A file whose end finds no room is an error, and the older one stays.
+func TestNoRoom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "result.json")
+	if err := atomicfile.WriteBytes(path, []byte("old")); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var room unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &room); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 8, Max: room.Max}); err != nil {
+		t.Fatal(err)
+	}
+	err := atomicfile.WriteBytes(path, []byte("new and longer"))
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &room); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, unix.EFBIG) {
+		t.Errorf("error is %v", err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "old" {
+		t.Errorf("file holds %q", got)
 	}
 }
 

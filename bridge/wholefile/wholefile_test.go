@@ -1,6 +1,8 @@
 package wholefile_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,4 +72,41 @@ func makeHuge(path string) error {
 	}
 	defer file.Close()
 	return file.Truncate(1 << 40)
+}
+
+// What cannot be read is an error, and no descriptor stays open, whatever happens.
+func TestReadErrors(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("1234"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := opened(t)
+	for name, read := range map[string]func(string, int64) ([]byte, error){"Read": wholefile.Read, "ReadRegular": wholefile.ReadRegular} {
+		if _, err := read(file, 4); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := read(file, 3); err == nil {
+			t.Errorf("%s: too long a file", name)
+		}
+		if _, err := read(dir, 1<<20); err == nil || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s of a folder: %v", name, err)
+		}
+		if _, err := read(filepath.Join(dir, "missing"), 4); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s of no file: %v", name, err)
+		}
+	}
+	if after := opened(t); after != before {
+		t.Errorf("%d descriptors instead of %d", after, before)
+	}
+}
+
+// opened counts this process's descriptors.
+func opened(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
 }
