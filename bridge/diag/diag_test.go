@@ -25,6 +25,27 @@ func TestProblemText(t *testing.T) {
 	}
 }
 
+func TestErr(t *testing.T) {
+	if diag.Limit != 200 {
+		t.Errorf("%d problems are listed", diag.Limit)
+	}
+	one, two := diag.Problem{Reason: "R", Summary: "is wrong"}, diag.Problem{Reason: "S", Summary: "is wrong, too", Path: "p"}
+	for _, c := range []struct {
+		ps   diag.Problems
+		text string
+	}{
+		{diag.Problems{one}, "R: is wrong"},
+		{diag.Problems{one, two}, "2 problems:\n  R: is wrong\n  p: S: is wrong, too"},
+	} {
+		if err := c.ps.Err(); err == nil || err.Error() != c.text {
+			t.Errorf("%v instead of %s", err, c.text)
+		}
+	}
+	if text := (diag.Problems{}).Error(); text != "no problems" {
+		t.Error(text)
+	}
+}
+
 func TestOfSeesThroughWrapping(t *testing.T) {
 	err := fmt.Errorf("load: %w", diag.New("R", "weights/a", "%d is wrong", 7))
 	ps, ok := diag.Of(err)
@@ -61,6 +82,8 @@ func TestReadable(t *testing.T) {
 		{"direction of writing", "a\u202eb", `a\u202eb`},
 		{"no UTF-8", "a\xffb", `a\xffb`},
 		{"the character that stands for none", "a\ufffdb", "a\ufffdb"},
+		{"that character, and one that is spelled out", "a\ufffd\a", "a\ufffd\\a"},
+		{"quotes", `it's "a\b"` + "\a", `it's "a\b"\a`},
 		{"long", strings.Repeat("é", 3000), strings.Repeat("é", 2048) + "…"},
 		{"long, cut behind a character", "x" + strings.Repeat("é", 3000), "x" + strings.Repeat("é", 2048) + "…"},
 	} {

@@ -21,8 +21,8 @@ func TestDTypes(t *testing.T) {
 			t.Errorf("%q is %v", name, d)
 		}
 	}
-	for _, d := range []tensor.DType{tensor.Invalid, tensor.Float64 + 1, 255} {
-		if d.Valid() || d.Size() != 0 || d.Float() {
+	for d, name := range map[tensor.DType]string{tensor.Invalid: "dtype(0)", tensor.Float64 + 1: "dtype(11)", 255: "dtype(255)"} {
+		if d.Valid() || d.Size() != 0 || d.Float() || d.String() != name {
 			t.Errorf("%v counts as a type", d)
 		}
 	}
