@@ -2,9 +2,14 @@ package certificate_test
 
 import (
 	"bytes"
+	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"flag"
 	"fmt"
@@ -410,6 +415,66 @@ func TestUserKeyring(t *testing.T) {
 	}
 }
 
+// Certificates are kept at a path of their own below a folder, and found there again. What cannot be read hides no other one.
+func TestFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "certificates")
+	if files, err := certificate.ReadFolder(folder); err != nil || len(files) != 0 {
+		t.Errorf("of no folder: %d, %v", len(files), err)
+	}
+	p := certificate.Predicate{Cell: certificate.Cell{Family: "resnet", Size: "18", Task: "classify", ImgSize: 96, Batch: 2, Mode: "predict", Precision: "bf16"}, Profile: "exact-1"}
+	for _, c := range []struct {
+		change func(*certificate.Predicate)
+		want   string
+	}{
+		{func(*certificate.Predicate) {}, "classify/resnet-18-96-b2-predict-bf16.dsse.json"},
+		{func(p *certificate.Predicate) { p.Probes = []certificate.Probe{{Name: "noise", Seed: 0}} }, "classify/resnet-18-96-b2-predict-bf16.dsse.json"},
+		{func(p *certificate.Predicate) {
+			p.Probes = []certificate.Probe{{Name: "noise", Seed: 7}, {Name: "zeros", Seed: 8}}
+		}, "classify/resnet-18-96-b2-predict-bf16-s7.dsse.json"},
+		{func(p *certificate.Predicate) { p.Profile = "exact-2" }, "classify/resnet-18-96-b2-predict-bf16-exact-2.dsse.json"},
+		{func(p *certificate.Predicate) { p.Cell.Task, p.Cell.Family = "../..", `../a\b` }, "___/__a_b-18-96-b2-predict-bf16.dsse.json"},
+	} {
+		p := p
+		c.change(&p)
+		path, err := p.Keep(folder, []byte(c.want))
+		if err != nil || path != filepath.Join(folder, filepath.FromSlash(c.want)) {
+			t.Errorf("%s, %v instead of %s", path, err, c.want)
+		}
+	}
+	long := filepath.Join(folder, "long"+certificate.Extension)
+	for _, err := range []error{
+		os.WriteFile(filepath.Join(folder, "README.md"), nil, 0o600), os.WriteFile(filepath.Join(folder, ".hidden"+certificate.Extension), nil, 0o600),
+		os.WriteFile(long, nil, 0o600), os.Truncate(long, certificate.Limit+1),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := certificate.ReadFolder(folder)
+	var found []string
+	for _, f := range files {
+		if below, err := filepath.Rel(folder, f.Path); err != nil || below != string(f.Data) {
+			t.Errorf("%s has %q, %v", f.Path, f.Data, err)
+		}
+		found = append(found, string(f.Data))
+	}
+	if len(found) != 4 || !slices.IsSorted(found) || err == nil || !strings.Contains(err.Error(), long) {
+		t.Errorf("%q, %v", found, err)
+	}
+	if err := os.Remove(long); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := certificate.ReadFolder(folder); err != nil || len(files) != 4 {
+		t.Errorf("%d, %v", len(files), err)
+	}
+	if _, err := p.Keep(filepath.Join(folder, "README.md"), nil); err == nil {
+		t.Error("kept below a file")
+	}
+	if _, err := certificate.ReadFile(filepath.Join(folder, "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of no file: %v", err)
+	}
+}
+
 // What is too long to be a certificate is not read.
 func TestLongFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long"+certificate.Extension)
@@ -466,5 +531,130 @@ func TestKeyring(t *testing.T) {
 	}
 	if _, err := ring.Private("alice"); !slices.Contains(reasons(t, err), certificate.KeyExposed) {
 		t.Error(err)
+	}
+}
+
+// Keys are named, or given by their files; what is no ed25519 key is refused.
+func TestPrivateKeys(t *testing.T) {
+	ring := certificate.Keyring{Folder: t.TempDir()}
+	for _, name := range []string{"alice", "bob"} {
+		if _, err := ring.New(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names := ring.Names(); !slices.Equal(names, []string{"alice", "bob"}) {
+		t.Errorf("%q", names)
+	}
+	otherKey, otherPublic := another(t)
+	at := func(name string) string { return filepath.Join(ring.Folder, name) }
+	for name, text := range map[string]string{"text.pem": "no key", "other.pem": otherKey, "torn.pem": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ name, want string }{
+		{"alice", ""}, {at("alice.pem"), ""}, {"", certificate.KeyMissing}, {"carol", certificate.KeyMissing}, {at("carol.pem"), certificate.KeyMissing},
+		{"text", certificate.KeyInvalid}, {"other", certificate.KeyInvalid}, {"torn", certificate.KeyInvalid},
+	} {
+		private, err := ring.Private(c.name)
+		if got := strings.Join(reasons(t, err), " "); got != c.want || (c.want == "") != (private != nil) {
+			t.Errorf("%q: %v", c.name, err)
+		}
+	}
+	public, err := os.ReadFile(at("alice.pub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := ring.Private("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := certificate.ParsePublic(public, ""); err != nil || !got.Equal(certificate.Public(private)) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for name, text := range map[string]string{"a private key": otherKey, "another algorithm": otherPublic, "text": "no key",
+		"torn": "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"} {
+		if key, err := certificate.ParsePublic([]byte(text), "x"); key != nil || strings.Join(reasons(t, err), " ") != certificate.KeyInvalid {
+			t.Errorf("%s: %v, %v", name, key, err)
+		}
+	}
+}
+
+// another is a pair of keys of another algorithm, as files have them.
+func another(t *testing.T) (private, public string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(kind string, der []byte, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	private = text("PRIVATE KEY", der, err)
+	der, err = x509.MarshalPKIXPublicKey(key.Public())
+	return private, text("PUBLIC KEY", der, err)
+}
+
+// One name stands for one key, and one key for one name. A list that cannot be read is not written anew.
+func TestTrustedList(t *testing.T) {
+	ring := certificate.Keyring{Folder: filepath.Join(t.TempDir(), "keys")}
+	alice, bob := certificate.Public(key), certificate.Public(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{8}, ed25519.SeedSize)))
+	add := func(name string, public ed25519.PublicKey, hours time.Duration) {
+		t.Helper()
+		if err := ring.Add(certificate.Trusted{Name: name, Public: public, NotAfter: made.Add(hours * time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func() string {
+		t.Helper()
+		all, err := ring.Trust()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var words []string
+		for _, k := range all {
+			who := map[bool]string{true: "alice's", false: "bob's"}[k.Public.Equal(alice)]
+			words = append(words, fmt.Sprint(k.Name, " ", who, " ", k.NotAfter.Sub(made)))
+		}
+		return strings.Join(words, ", ")
+	}
+	add("a", alice, 1)
+	add("b", bob, 2)
+	add("a", alice, 3)
+	if got := list(); got != "b bob's 2h0m0s, a alice's 3h0m0s" {
+		t.Error(got)
+	}
+	add("b", alice, 4) // takes the name of one and the key of the other
+	if got := list(); got != "b alice's 4h0m0s" {
+		t.Error(got)
+	}
+	add("a", bob, 5)
+	if err := ring.Remove("b"); err != nil || list() != "a bob's 5h0m0s" {
+		t.Errorf("%v, %s", err, list())
+	}
+	if err := ring.Add(certificate.Trusted{Name: "../a", Public: alice, NotAfter: made}); !slices.Contains(reasons(t, err), certificate.KeyInvalid) {
+		t.Errorf("%v", err)
+	}
+	if info, err := os.Stat(ring.Folder); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	file := filepath.Join(ring.Folder, "trusted.json")
+	const torn = `{"schema":1,"keys":[`
+	if err := os.WriteFile(file, []byte(torn), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, read := ring.Trust()
+	for name, err := range map[string]error{"Trust": read, "Remove": ring.Remove("a"), "Add": ring.Add(certificate.Trusted{Name: "a", Public: alice, NotAfter: made})} {
+		if !slices.Contains(reasons(t, err), certificate.TrustInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != torn {
+		t.Errorf("%s, %v", data, err)
 	}
 }
