@@ -1,12 +1,15 @@
 package convert
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"samebits/bridge/arm"
@@ -117,7 +120,7 @@ func TestHostileNumbers(t *testing.T) {
 	if got := Region(arm.Region{Offset: -1, Length: -5}); got.Offset != 0 || got.Length != 0 {
 		t.Errorf("%v", got)
 	}
-	if index(-1) != math.MaxUint32 || index(1<<40) != math.MaxUint32 {
+	if index(-1) != math.MaxUint32 || index(-2) != math.MaxUint32 || index(1<<40) != math.MaxUint32 {
 		t.Error("an index that does not fit became a small one")
 	}
 }
@@ -159,6 +162,7 @@ func TestProblemsFit(t *testing.T) {
 		last  string
 	}{
 		{"one", diag.Problems{{Reason: "A", Summary: "s", Detail: "d", Path: "p"}}, "A", 1, "A"},
+		{"three", diag.Problems{{Reason: "A"}, {Reason: "B"}, {Reason: "C"}}, "A", 3, "C"},
 		{"many", many, "UNKNOWN_OPERATION", 0, "MORE_PROBLEMS"},
 		{"a long one", diag.Problems{{Reason: "LONG", Summary: long, Detail: long, Path: long}}, "LONG", 1, "LONG"},
 		{"a long one and another", diag.Problems{{Reason: "LONG", Summary: long}, {Reason: "B"}}, "LONG", 2, "MORE_PROBLEMS"},
@@ -186,5 +190,53 @@ func TestProblemsFit(t *testing.T) {
 	}
 	if _, err := DecodeProblems([]byte("\xff\xff")); err == nil {
 		t.Error("garbage was decoded")
+	}
+}
+
+// All that fits is sent, nothing longer than the limit is, and what is left out is counted.
+func TestProblemsAtTheLimit(t *testing.T) {
+	const limit = 300
+	for length := range 2 * limit {
+		sent := make(diag.Problems, 3)
+		for i := range sent {
+			sent[i] = diag.Problem{Reason: "R", Summary: strings.Repeat("x", length)}
+		}
+		data := EncodeProblems(sent, limit)
+		got, err := DecodeProblems(data)
+		if err != nil || len(data) > limit {
+			t.Fatalf("%d bytes each: %d bytes, %v", length, len(data), err)
+		}
+		left := 0
+		if last := got[len(got)-1]; last.Reason == "MORE_PROBLEMS" {
+			if _, err := fmt.Sscanf(last.Summary, "%d more problems", &left); err != nil {
+				t.Errorf("%d bytes each: %q, %v", length, last.Summary, err)
+			}
+			got = got[:len(got)-1]
+		}
+		if len(got)+left != len(sent) {
+			t.Errorf("%d bytes each: %d were sent, %d left out", length, len(got), left)
+		}
+	}
+	whole := diag.Problem{Reason: "R", Summary: strings.Repeat("x", limit-20)}
+	if got, err := DecodeProblems(EncodeProblems(diag.Problems{whole}, limit)); err != nil || len(got) != 1 || got[0] != whole {
+		t.Errorf("one that fits: %v, %v", got, err)
+	}
+}
+
+// Kinds of errors keep their kind on the wire; others have none.
+func TestKinds(t *testing.T) {
+	for _, kind := range []error{arm.ErrUnimplemented, arm.ErrWrongOrder, arm.ErrOutOfMemory} {
+		code, known := CodeOf(fmt.Errorf("load: %w", kind))
+		if !known || !errors.Is(KindOf(code), kind) {
+			t.Errorf("%v is %v, which is %v", kind, code, KindOf(code))
+		}
+	}
+	if code, known := CodeOf(errors.New("broken")); known || code != codes.OK {
+		t.Errorf("another error is %v", code)
+	}
+	for _, code := range []codes.Code{codes.OK, codes.Internal, codes.InvalidArgument} {
+		if kind := KindOf(code); kind != nil {
+			t.Errorf("%v is %v", code, kind)
+		}
 	}
 }
