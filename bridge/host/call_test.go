@@ -220,6 +220,37 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A plugin that has none of the calls refuses each, with what gRPC says where it names no problem.
+func TestCallsThatAPluginLacks(t *testing.T) {
+	leavesNothing(t)
+	p := start(t, config(t, "bare"))
+	ctx := t.Context()
+	_, build := p.Build(ctx, host.BuildRequest{})
+	_, record := p.Record(ctx, nil)
+	_, load := p.Load(ctx, host.LoadRequest{})
+	_, prepare := p.Prepare(ctx, host.PrepareRequest{})
+	_, situate := p.Situate(ctx, host.SituateRequest{})
+	_, trace := p.Trace(ctx, host.TraceRequest{})
+	_, wanted := p.Trace(ctx, host.TraceRequest{Want: &host.Wanted{}})
+	_, measure := p.Measure(ctx, host.MeasureRequest{})
+	_, stats := p.Stats(ctx)
+	_, process := p.Process(ctx, host.ProcessRequest{})
+	_, _, attach := p.Memory().Alloc(ctx, 1)
+	for name, err := range map[string]error{"Build": build, "Record": record, "Export": p.Export(ctx, host.ExportRequest{}), "Load": load,
+		"Prepare": prepare, "Disturb": p.Disturb(ctx, host.DisturbRequest{}), "Situate": situate, "Trace": trace, "Trace ": wanted,
+		"Measure": measure, "Stats": stats, "Process": process, "Attach": attach} {
+		name = strings.TrimSpace(name)
+		var refused *host.CallError
+		if !errors.As(err, &refused) || !errors.Is(err, arm.ErrUnimplemented) || refused.Call != name || refused.Problems[0].Reason != "PLUGIN_ERROR" ||
+			!strings.Contains(err.Error(), "method "+name+" not implemented (status Unimplemented)") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := p.Ping(ctx); err != nil {
+		t.Errorf("it serves no more: %v", err)
+	}
+}
+
 func TestEnvironmentByAllowList(t *testing.T) {
 	leavesNothing(t)
 	t.Setenv("LD_LIBRARY_PATH", "/evil")
@@ -269,6 +300,9 @@ func TestLog(t *testing.T) {
 	eventually(t, time.Second, "standard error", has(slog.LevelInfo, "stderr", "a plain line"))
 	eventually(t, time.Second, "JSON that only looks like a log", has(slog.LevelInfo, "stderr", `{"@message": 1`))
 	eventually(t, time.Second, "the plugin's log", has(slog.LevelWarn, "log", "a structured line answer=42"))
+	if last := p.Log(); !slices.Contains(last, "a plain line") || !slices.Contains(last, "a structured line answer=42") {
+		t.Errorf("kept: %q", last)
+	}
 	if err := p.Step(t.Context(), 0, 0); err != nil {
 		t.Error(err)
 	}

@@ -27,6 +27,37 @@ func TestJournalKeepsWhereACrashBegan(t *testing.T) {
 	}
 }
 
+// Without a crash, or with one among the last lines, they alone are kept. Lines without text are none.
+func TestJournalKeepsTheLastLines(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		written, can []string
+	}{
+		{"few", []string{"a", "", "\x1b", "b"}, []string{"a", "b"}},
+		{"more than it keeps", []string{"a", "b", "c", "d", "e", "f"}, []string{"b", "c", "d", "e", "f"}},
+		{"a crash among them", []string{"a", "b", "panic: p", "c", "d"}, []string{"a", "b", "panic: p", "c", "d"}},
+	} {
+		j := &journal{plugin: "p", keep: 5}
+		for _, line := range c.written {
+			j.stderr(line)
+		}
+		if got := j.tail(); !slices.Equal(got, c.can) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+	j := &journal{plugin: "p", keep: 20}
+	written := []string{"before", "panic: p"}
+	for i := range 2 * crashLines {
+		written = append(written, fmt.Sprintf("stack %d", i))
+	}
+	for _, line := range written {
+		j.stderr(line)
+	}
+	if got := j.tail(); !slices.Equal(got, written) {
+		t.Errorf("a long crash that is kept whole: %q", got)
+	}
+}
+
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		line  string
@@ -39,6 +70,14 @@ func TestLevels(t *testing.T) {
 		{`{"@level":7,"@message":["t"]}`, slog.LevelInfo, `{"@level":7,"@message":["t"]}`},
 		{`{"torn`, slog.LevelInfo, `{"torn`},
 		{"/x/y.py:3: UserWarning: old", slog.LevelWarn, "/x/y.py:3: UserWarning: old"},
+		{"[WARN] old", slog.LevelWarn, "[WARN] old"},
+		{"WARNING: old", slog.LevelWarn, "WARNING: old"},
+		{"[ERROR] broken", slog.LevelError, "[ERROR] broken"},
+		{"ERROR: broken", slog.LevelError, "ERROR: broken"},
+		{`{"@level":"error","@message":"m"}`, slog.LevelError, "m"},
+		{`{"@level":"debug","@message":"m","@module":"x"}`, slog.LevelDebug, "m"},
+		{`{"@message":"m"}`, slog.LevelInfo, `{"@message":"m"}`},
+		{"a\u009bb\x7fc", slog.LevelInfo, "abc"},
 		{"Traceback (most recent call last):", slog.LevelError, "Traceback (most recent call last):"},
 		{"\x1b[2J\x07tab\there\xff", slog.LevelInfo, "[2Jtab\there\uFFFD"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	goplugin "github.com/hashicorp/go-plugin"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
 	"samebits/bridge/diag"
@@ -54,6 +56,10 @@ func act(role string) {
 		serveOther(2, 1)
 	case "other-wire":
 		serveOther(1, 7)
+	case "bare":
+		serveOther(1, 1)
+	case "liar":
+		serveLiar()
 	case "not-listening":
 		fmt.Printf("1|1|unix|%s/nobody|grpc|\n", os.Getenv("PLUGIN_UNIX_SOCKET_DIR"))
 		time.Sleep(time.Hour)
@@ -193,6 +199,63 @@ func (b *builder) Export(_ context.Context, memory *serve.Memory, r serve.Export
 		copy(place, r.What.String()+" "+string(b.made))
 	}
 	return err
+}
+
+// liar is an arm that answers steps itself, against the rules of the wire.
+type liar struct {
+	testArm
+	block  []byte
+	socket int
+}
+
+// serveLiar keeps a hold of what serve takes for its own.
+func serveLiar() {
+	keep := func(variable string) int {
+		fd, err := strconv.Atoi(os.Getenv(variable))
+		if err == nil {
+			fd, err = unix.Dup(fd)
+		}
+		if err != nil {
+			panic(err)
+		}
+		return fd
+	}
+	block, err := unix.Mmap(keep("SAMEBITS_FD_MEMORY"), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		panic(err)
+	}
+	serve.Serve(&liar{block: block, socket: keep("SAMEBITS_FD_STEP")})
+}
+
+func (l *liar) Step(int, int) error {
+	put := func(at int, n uint32) { binary.LittleEndian.PutUint32(l.block[at:], n) }
+	const sequence, status, problems, text = 8, 32, 36, 64
+	answer := []byte{'D'}
+	put(status, 0)
+	switch l.deeds["step"] {
+	case "no status":
+		put(status, 0xffffffff)
+	case "unknown status":
+		put(status, 2)
+	case "other byte":
+		answer[0] = 'X'
+	case "other step":
+		put(sequence, 99)
+	case "long text":
+		put(status, 1)
+		put(problems, 4096-text+1)
+	case "torn text":
+		put(status, 1)
+		put(problems, 2)
+		copy(l.block[text:], "\xff\xff")
+	case "no problem":
+		put(status, 1)
+		put(problems, 0)
+	}
+	if _, err := unix.Write(l.socket, answer); err != nil {
+		return err
+	}
+	select {} // lest serve answers, too
 }
 
 // do is one misdeed.

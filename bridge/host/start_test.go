@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -41,6 +42,21 @@ func TestStartFails(t *testing.T) {
 		{"missing interpreter", file("#!/no/such/python3\n", 0o755, false), host.ReasonInterpreter, []string{"/no/such/python3"}},
 		{"other architecture", file(foreignELF(), 0o755, false), host.ReasonArchitecture, []string{"EM_S390", "EM_"}},
 		{"torn ELF", file("\x7fELF\x02\x01", 0o755, false), host.ReasonFormat, []string{"torn"}},
+		{"script without interpreter", file("#!\n", 0o755, false), host.ReasonFormat, []string{"names no interpreter"}},
+		{"script that ends", file("#!/bin/sh\necho torch is missing >&2\nexit 3\n", 0o755, false), host.ReasonExited, []string{"exit status 3", "torch is missing"}},
+		{"missing loader", withoutLoader, host.ReasonInterpreter, []string{"needs the loader /lib64/no-", "another C library"}},
+		{"archive", file("PK\x03\x04\x00", 0o755, false), host.ReasonFormat, []string{"a zip archive"}},
+		{"bytes", file("\x00\x01", 0o755, false), host.ReasonFormat, []string{"no program of a known kind"}},
+		{"below a file", func(t testing.TB) host.Config {
+			c := file("", 0o755, false)(t)
+			c.Command += "/plugin"
+			return c
+		}, host.ReasonMissing, []string{"cannot look at"}},
+		{"missing folder to run in", func(t testing.TB) host.Config {
+			c := config(t, "good")
+			c.Dir = filepath.Join(t.TempDir(), "missing")
+			return c
+		}, host.ReasonStart, []string{"the system refused to start it", "no such file"}},
 		{"garbage", role("garbage"), host.ReasonHandshake, []string{`"Hello, I am [31mnot[0m a plugin"`, "handshake"}},
 		{"garbage, then exit", role("garbage-and-exit"), host.ReasonHandshake, []string{"usage: thing", "exit status 64"}},
 		{"a line without end", role("endless-line"), host.ReasonHandshake, []string{"xxx…"}},
@@ -78,6 +94,34 @@ func TestStartFails(t *testing.T) {
 				t.Errorf("control characters came through: %q", err.Error())
 			}
 		})
+	}
+}
+
+// What can be said in advance is said without a start.
+func TestInspect(t *testing.T) {
+	if err := host.Inspect("p", config(t, "good").Command); err != nil {
+		t.Errorf("a good program: %v", err)
+	}
+	var e *host.Error
+	if err := host.Inspect("p", "/nowhere/plugin"); !errors.As(err, &e) || e.Plugin != "p" || e.Reason != host.ReasonMissing {
+		t.Errorf("a missing one: %v", err)
+	}
+}
+
+// A socket's path is short whatever the folder for temporary files; where there is none, nothing is left of the start.
+func TestFolderForSockets(t *testing.T) {
+	leavesNothing(t)
+	long := filepath.Join(t.TempDir(), strings.Repeat("long", 20))
+	if err := os.Mkdir(long, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", long)
+	if err := start(t, config(t, "good")).Stop(); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("TMPDIR", "/no/such")
+	if _, err := host.Start(t.Context(), config(t, "good")); !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "plugin good: ") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -127,6 +171,15 @@ func file(content string, mode os.FileMode, missing bool) func(testing.TB) host.
 		}
 		return host.Config{Command: path}
 	}
+}
+
+// withoutLoader is a program of this machine that names a loader which is not here.
+func withoutLoader(t testing.TB) host.Config {
+	program, err := os.ReadFile("/bin/true")
+	if err != nil || !bytes.Contains(program, []byte("/lib64/ld-")) {
+		t.Skipf("/bin/true names no loader below /lib64: %v", err)
+	}
+	return file(string(bytes.Replace(program, []byte("/lib64/ld-"), []byte("/lib64/no-"), 1)), 0o755, false)(t)
 }
 
 // foreignELF is the head of a program for a machine that runs none of our tests.

@@ -11,6 +11,7 @@ import (
 
 	"samebits/bridge/diag"
 	"samebits/bridge/host"
+	"samebits/bridge/tensor"
 )
 
 func TestSteps(t *testing.T) {
@@ -79,6 +80,58 @@ func TestStepRefusals(t *testing.T) {
 	}
 }
 
+// A plugin that answers a step against the rules of the wire is ended, and said why.
+func TestStepsAgainstTheWire(t *testing.T) {
+	for _, c := range []struct{ deed, says string }{
+		{"no status", "ended a step with status 0xffffffff"},
+		{"unknown status", "ended a step with status 0x2"},
+		{"other byte", "answered a step with byte 0x58"},
+		{"other step", "answered a step with byte 0x44"},
+		{"long text", "gave 4033 bytes of problems"},
+		{"torn text", "problems: "},
+	} {
+		t.Run(c.deed, func(t *testing.T) {
+			leavesNothing(t)
+			p, _, _ := ready(t, config(t, "liar"), "step", c.deed)
+			err := p.Step(t.Context(), 0, 0)
+			var e *host.Error
+			if !errors.As(err, &e) || e.Reason != host.ReasonWire || e.During != "Step" || !strings.Contains(e.Summary, c.says) {
+				t.Errorf("got %v", err)
+			}
+			<-p.Done()
+			if again := p.Step(t.Context(), 0, 0); !errors.Is(again, err) {
+				t.Errorf("a later step: %v", again)
+			}
+		})
+	}
+	t.Run("no problem", func(t *testing.T) {
+		leavesNothing(t)
+		p, _, _ := ready(t, config(t, "liar"), "step", "no problem")
+		if err := p.Step(t.Context(), 0, 0); err == nil || !strings.Contains(err.Error(), "PLUGIN_ERROR: named no problem") {
+			t.Errorf("a refusal without a reason: %v", err)
+		}
+	})
+}
+
+// Steps that are asked for at once run one after the other.
+func TestStepsAtOnce(t *testing.T) {
+	leavesNothing(t)
+	p, inputs, outputs := ready(t, config(t, "good"))
+	var both sync.WaitGroup
+	for bank := range 2 {
+		both.Go(func() {
+			for i := range 100 {
+				inputs[bank][0] = byte(i + 100*bank)
+				if err := p.Step(t.Context(), bank, bank); err != nil || outputs[bank][0] != byte(i+100*bank+1) {
+					t.Errorf("bank %d, step %d: %d, %v", bank, i, outputs[bank][0], err)
+					return
+				}
+			}
+		})
+	}
+	both.Wait()
+}
+
 func TestMemoryGrows(t *testing.T) {
 	leavesNothing(t)
 	p, inputs, outputs := ready(t, config(t, "good"), "step", "slow")
@@ -130,6 +183,16 @@ func TestMemoryGrows(t *testing.T) {
 	}
 	if r, _, err := p.Memory().Alloc(t.Context(), 0); err != nil || r.Length != 0 {
 		t.Errorf("no bytes: %+v, %v", r, err)
+	}
+	wrong := []tensor.Spec{spec, {Name: "wrong", DType: tensor.Uint8, Sizes: []int64{-1}}}
+	if bank, data, err := p.Memory().AllocBank(t.Context(), wrong); bank != nil || data != nil || err == nil || !strings.Contains(err.Error(), `tensor "wrong"`) {
+		t.Errorf("a bank that cannot be: %v", err)
+	}
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Memory().Reset(); err != nil {
+		t.Errorf("Reset after Stop: %v", err)
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"samebits/bridge/host"
 )
@@ -146,12 +149,33 @@ func TestZygoteThatCannot(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("no folder", func(t *testing.T) {
+		leavesNothing(t)
+		config := zygoteConfig(t)
+		config.Dir = filepath.Join(t.TempDir(), "missing")
+		if _, err := host.StartZygote(t.Context(), config); !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "zygote zygote: ") {
+			t.Errorf("got %v", err)
+		}
+	})
+	if adopts(t) {
+		t.Error("orphans still come here")
+	}
 	config := zygoteConfig(t)
 	config.Command = "/nowhere/python"
 	var e *host.Error
 	if _, err := host.StartZygote(t.Context(), config); !errors.As(err, &e) || e.Reason != host.ReasonMissing {
 		t.Errorf("got %v", err)
 	}
+}
+
+// adopts reports whether orphans become children of this process.
+func adopts(t *testing.T) bool {
+	t.Helper()
+	var set int32
+	if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&set)), 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	return set != 0
 }
 
 func TestForkThatFails(t *testing.T) {
@@ -183,8 +207,19 @@ func TestZygoteEnds(t *testing.T) {
 	c := pythonConfig(t)
 	c.Zygote = z
 	p := start(t, c)
+	other, err := host.StartZygote(t.Context(), zygoteConfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
 	z.Stop()
 	z.Stop()
+	if alive(z.PID()) || !alive(other.PID()) || !adopts(t) {
+		t.Errorf("it lives %t, the other one %t, orphans come here %t", alive(z.PID()), alive(other.PID()), adopts(t))
+	}
+	other.Stop()
+	if adopts(t) {
+		t.Error("orphans still come here")
+	}
 	if err := p.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}

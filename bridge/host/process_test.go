@@ -1,0 +1,77 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A process that was to be killed before it was started does not live.
+func TestKilledBeforeStart(t *testing.T) {
+	p := newProcess(executed{exec.Command("/bin/sleep", "1000")}, &journal{plugin: "p", keep: 5})
+	p.afterStart = func() error { return nil }
+	if err := p.Kill(t.Context()); err != nil || p.ID() != "" {
+		t.Fatalf("%q, %v", p.ID(), err)
+	}
+	if err := p.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.done.Done():
+	case <-time.After(10 * time.Second):
+		t.Error("it lives")
+		if err := p.Kill(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		<-p.done.Done()
+	}
+	if exit, ended := p.ended(); !ended || exit.Signal != syscall.SIGKILL {
+		t.Errorf("%v, %v", exit, ended)
+	}
+	if err := p.Kill(t.Context()); err != nil {
+		t.Errorf("Kill of one that is gone: %v", err)
+	}
+}
+
+// A step ends with the process, also where somebody else holds the other end of its socket.
+func TestStepEndsWithTheProcess(t *testing.T) {
+	ours, theirs, err := newStepPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(ours.Close(), theirs.Close()) }()
+	p := &Plugin{config: Config{Deadlines: Deadlines{Step: time.Hour}}, ends: &descriptors{step: ours},
+		process: newProcess(executed{exec.Command("/bin/true")}, nil)}
+	stepped := make(chan error, 1)
+	go func() {
+		_, err := p.exchange(context.Background())
+		stepped <- err
+	}()
+	if _, err := theirs.Read(make([]byte, 1)); err != nil { // it waits
+		t.Fatal(err)
+	}
+	p.process.finish()
+	select {
+	case err := <-stepped:
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("error is %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for an answer")
+	}
+}
+
+func TestExits(t *testing.T) {
+	for text, exit := range map[string]Exit{
+		"exit status 3": {Code: 3}, "signal 9 (killed)": {Code: -1, Signal: syscall.SIGKILL},
+		"signal 11 (segmentation fault), core dumped": {Code: -1, Signal: syscall.SIGSEGV, Core: true},
+	} {
+		if exit.String() != text {
+			t.Errorf("%s instead of %s", exit, text)
+		}
+	}
+}
