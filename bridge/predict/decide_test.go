@@ -64,8 +64,8 @@ func TestBuildOf(t *testing.T) {
 	}
 }
 
-// certified is a certificate that was built in, made good for an hour and signed with a key that the user trusts, in a folder.
-func certified(t *testing.T) (certificate.Predicate, string) {
+// builtIn is the statement of a certificate that was built in.
+func builtIn(t *testing.T) certificate.Statement {
 	t.Helper()
 	files, err := certificate.Packaged()
 	if err != nil || len(files) == 0 {
@@ -75,6 +75,12 @@ func certified(t *testing.T) (certificate.Predicate, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// certified keeps a statement, good for an hour and signed with a key that the user trusts, in a folder.
+func certified(t *testing.T, s certificate.Statement) (certificate.Predicate, string) {
+	t.Helper()
 	s.Predicate.Created = time.Now().UTC().Truncate(time.Second)
 	s.Predicate.Expires = s.Predicate.Created.Add(time.Hour)
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
@@ -97,7 +103,7 @@ func certified(t *testing.T) (certificate.Predicate, string) {
 // A graph may be replayed where cell, recording, machine, PyTorch and engine are those of a certificate. Of the engine and of PyTorch
 // the plugin's word does not count.
 func TestDecide(t *testing.T) {
-	p, folder := certified(t)
+	p, folder := certified(t, builtIn(t))
 	type asked struct {
 		header recording.Header
 		digest string
