@@ -295,6 +295,41 @@ func TestNotCertified(t *testing.T) {
 	}
 }
 
+// A recording that is refused is not run, whatever is added later, and leaves the others as they were.
+func TestRefusedAddition(t *testing.T) {
+	first, refused, added := taking(t, 2, "fp32", "\x01"), taking(t, 3, "bf16", "\x02"), taking(t, 3, "fp32", "\x03")
+	m := opened(t, certifiedFor(t, "true", first, added), first)
+	if got := predicted(t, m, 2, 5); got != 101 {
+		t.Errorf("it gave %d", got)
+	}
+	for _, c := range []struct {
+		name, want string
+		r          Recording
+	}{
+		{"not certified", certificate.None, refused},
+		{"refused by the plugin", "BROKEN_WEIGHTS", Recording{File: added.File, Weights: []byte("broken")}},
+		{"no recording", "SCHEMA_VERSION", Recording{}},
+	} {
+		if err := m.Add(t.Context(), c.r); reason(err) != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if got := predicted(t, m, 2, 5); got != 101 {
+			t.Errorf("%s: the first one gave %d", c.name, got)
+		}
+	}
+	if err := m.Add(t.Context(), added); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got := predicted(t, m, 3, 7); got != 103 {
+			t.Errorf("what was added gave %d", got)
+		}
+	}
+	if info := m.GraphInfo(); !info.Supported || info.Count != 2 || info.Nodes != 12 || info.Captured[0].Nodes != 5 || info.Captured[1].Nodes != 7 || info.EagerSteps != 0 {
+		t.Errorf("%+v", info)
+	}
+}
+
 // What fails in a step is its error; a capture that fails leaves steps right.
 func TestFailures(t *testing.T) {
 	r := taking(t, 2, "fp32", "\x01")

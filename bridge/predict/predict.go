@@ -121,8 +121,8 @@ func (m *Model) Add(ctx context.Context, r Recording) (err error) {
 	if s.number > 0 {
 		request.Options = append(request.Options, recording.Setting{Key: "add", Value: "on"})
 	}
-	if m.mode == replay.On && !strings.HasPrefix(m.options.Device, "cuda:") { // nothing need be opened to know
-		if err := m.decide(parsed, nil).Err(); err != nil {
+	if m.mode == replay.On && (s.number > 0 || !strings.HasPrefix(m.options.Device, "cuda:")) {
+		if err := m.refusal(ctx, parsed, s.number > 0); err != nil {
 			return err
 		}
 	}
@@ -163,6 +163,19 @@ func (m *Model) Add(ctx context.Context, r Recording) (err error) {
 	s.graph.Refusal = s.support.Err()
 	m.shapes = append(m.shapes, s)
 	return m.prepare(ctx)
+}
+
+// refusal says before a recording is loaded why its graph may not be replayed. The plugin would go on choosing one that was loaded.
+func (m *Model) refusal(ctx context.Context, r *recording.Recording, opened bool) error {
+	var said []recording.Setting
+	if opened { // else nothing need be, to know
+		d, err := m.plugin.Describe(ctx)
+		if err != nil {
+			return err
+		}
+		said = d.Environment
+	}
+	return m.decide(r, said).Err()
 }
 
 // share copies a recording to where the plugin sees it. The one before is overwritten, if there is room: it has been loaded.
