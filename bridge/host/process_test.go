@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -73,5 +75,21 @@ func TestExits(t *testing.T) {
 		if exit.String() != text {
 			t.Errorf("%s instead of %s", exit, text)
 		}
+	}
+}
+
+// A variable that is not set is not set for a plugin: an empty CUDA_VISIBLE_DEVICES would hide all GPUs.
+func TestUnsetVariables(t *testing.T) {
+	t.Setenv("LANG", "")
+	t.Setenv("CUDA_VISIBLE_DEVICES", "")
+	if err := os.Unsetenv("CUDA_VISIBLE_DEVICES"); err != nil {
+		t.Fatal(err)
+	}
+	env := environment([]string{"A=1"}, []inherited{{envStep, nil}, {envLife, nil}}, []string{"A=2"})
+	if slices.ContainsFunc(env, func(pair string) bool { return strings.HasPrefix(pair, "CUDA_VISIBLE_DEVICES") }) || !slices.Contains(env, "LANG=") {
+		t.Errorf("%q", env)
+	}
+	if last := []string{"A=1", "A=2", envStep + "=3", envLife + "=4"}; !slices.Equal(env[len(env)-len(last):], last) {
+		t.Errorf("%q", env)
 	}
 }
