@@ -107,6 +107,17 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
+func TestWhatIsExported(t *testing.T) {
+	for _, what := range []arm.What{0, arm.TheRecording, arm.TheWeights, arm.TheCheckpoint} {
+		if got := ExportFrom(Export(arm.ExportRequest{What: what})).What; got != what {
+			t.Errorf("%v became %v", what, got)
+		}
+	}
+	if got := ExportFrom(&pb.ExportRequest{What: 99}).What; got != 0 {
+		t.Errorf("what nobody knows became %v", got)
+	}
+}
+
 func TestHostileNumbers(t *testing.T) {
 	region := regionFrom(&pb.Region{Offset: math.MaxUint64, Length: 1 << 63})
 	if region.Offset != math.MaxInt64 || region.Length != math.MaxInt64 {
@@ -136,6 +147,10 @@ func TestSpecBytes(t *testing.T) {
 		{"image", tensor.Spec{DType: tensor.BFloat16, Sizes: []int64{1, 3, 640, 640}}, 2457600},
 		{"no dtype", tensor.Spec{Sizes: []int64{1}}, -1},
 		{"negative", tensor.Spec{DType: tensor.Int8, Sizes: []int64{-1, -1}}, -1},
+		{"the most", tensor.Spec{DType: tensor.Int16, Sizes: []int64{1 << 45}}, 1 << 46},
+		{"more", tensor.Spec{DType: tensor.Int16, Sizes: []int64{1<<45 + 1}}, -1},
+		{"more in the end", tensor.Spec{DType: tensor.Int8, Sizes: []int64{1 << 45, 4}}, -1},
+		{"more that nothing is of", tensor.Spec{DType: tensor.Int8, Sizes: []int64{0, 1 << 62, 4}}, 0},
 		{"overflow", tensor.Spec{DType: tensor.Int8, Sizes: []int64{1 << 32, 1 << 32}}, -1},
 		{"overflow to zero", tensor.Spec{DType: tensor.Float32, Sizes: []int64{1 << 62}}, -1},
 	} {
