@@ -10,6 +10,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"samebits/bridge/arm"
+	"samebits/bridge/diag"
 )
 
 // A process that was to be killed before it was started does not live.
@@ -91,5 +96,40 @@ func TestUnsetVariables(t *testing.T) {
 	}
 	if last := []string{"A=1", "A=2", envStep + "=3", envLife + "=4"}; !slices.Equal(env[len(env)-len(last):], last) {
 		t.Errorf("%q", env)
+	}
+}
+
+// An error for people says what happened, when, what to do, and what was written last, as far as there is something.
+func TestErrors(t *testing.T) {
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name    string
+		err     error
+		text    string
+		problem diag.Problem
+	}{
+		{"all", &Error{Reason: ReasonCrashed, Plugin: "p", During: "Step", Summary: "ended", Detail: "do this", Log: []string{"a", "b"}, cause: broken},
+			"plugin p: PLUGIN_CRASHED: ended (during Step); do this\n  its last lines:\n  | a\n  | b",
+			diag.Problem{Reason: ReasonCrashed, Path: "plugin p", Summary: "ended (during Step)", Detail: "do this; its last lines: a | b"}},
+		{"a log alone", &Error{Reason: ReasonHung, Plugin: "p", Summary: "was killed", Log: []string{"a"}, cause: broken},
+			"plugin p: PLUGIN_HUNG: was killed\n  its last lines:\n  | a",
+			diag.Problem{Reason: ReasonHung, Path: "plugin p", Summary: "was killed", Detail: "its last lines: a"}},
+		{"little", &Error{Reason: ReasonStopped, Plugin: "p", Summary: "was stopped"}, "plugin p: PLUGIN_STOPPED: was stopped",
+			diag.Problem{Reason: ReasonStopped, Path: "plugin p", Summary: "was stopped"}},
+		{"a call that was refused", &CallError{Plugin: "p", Call: "Load", Code: codes.ResourceExhausted, Problems: diag.Problems{{Reason: "R", Summary: "s"}}},
+			"plugin p: Load: R: s", diag.Problem{Reason: "R", Summary: "s"}},
+		{"another", &CallError{Plugin: "p", Call: "Load", Code: codes.Internal, Problems: diag.Problems{{Reason: "R", Summary: "s"}}},
+			"plugin p: Load: R: s", diag.Problem{Reason: "R", Summary: "s"}},
+	} {
+		problems, _ := diag.Of(c.err)
+		if c.err.Error() != c.text || len(problems) != 1 || problems[0] != c.problem {
+			t.Errorf("%s: %q, %+v", c.name, c.err, problems)
+		}
+		if e := (*Error)(nil); errors.As(c.err, &e) && errors.Is(c.err, broken) != (e.cause != nil) {
+			t.Errorf("%s: its cause is not %v", c.name, e.cause)
+		}
+		if e := (*CallError)(nil); errors.As(c.err, &e) && errors.Is(c.err, arm.ErrOutOfMemory) != (e.Code == codes.ResourceExhausted) {
+			t.Errorf("%s: it is of another kind", c.name)
+		}
 	}
 }
