@@ -76,6 +76,10 @@ func TestDecodeRefuses(t *testing.T) {
 	operation := protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), argument)
 	noKind := recordingtest.ConvBNReLU()
 	kindless := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), []byte("\x0a\x01x"))
+	sizes := protowire.AppendBytes(protowire.AppendTag(nil, 3, protowire.BytesType), make([]byte, recording.MaxElements))
+	value := protowire.AppendBytes(protowire.AppendTag(nil, 3, protowire.BytesType), sizes)
+	storage := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType),
+		protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1<<63))
 	for _, c := range []struct {
 		name, reason, text string
 		data               []byte
@@ -88,6 +92,9 @@ func TestDecodeRefuses(t *testing.T) {
 		{"wire type of another field", "UNKNOWN_FIELD", "Recording has a field 4", append(bytes.Clone(whole), 0x20, 1)},
 		{"lists in lists in lists", "TOO_DEEP", "", append(bytes.Clone(whole), operation...)},
 		{"millions of empty operations", "TOO_LARGE", "elements", append(header(1), bytes.Repeat([]byte{0x22, 0}, recording.MaxElements)...)},
+		{"more bytes than there may be", "TOO_LARGE", "bytes, more than", make([]byte, recording.MaxBytes+1)},
+		{"millions of sizes", "TOO_LARGE", "elements", append(header(1), value...)},
+		{"a storage of 2^63 bytes", "BAD_SIZE", "9223372036854775808 bytes", append(recordingtest.Encoded(t, noKind), storage...)},
 		{"argument without kind", "NO_KIND", "", append(recordingtest.Encoded(t, noKind), protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), kindless)...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -136,9 +143,14 @@ func TestEncodeRefusesBadIndices(t *testing.T) {
 		"operations[5].arguments[1].list[0]: kind": func(r *recording.Recording) {
 			r.Operations[5].Arguments[1].Items[0].Kind = 99
 		},
-		"values[2].storage": func(r *recording.Recording) { r.Values[2].Storage = 1 << 40 },
-		"storages[0]":       func(r *recording.Recording) { r.Storages[0].Bytes = -1 },
-		"outputs[1]":        func(r *recording.Recording) { r.Outputs[1].Value = -5 },
+		"values[2].storage":              func(r *recording.Recording) { r.Values[2].Storage = 1 << 40 },
+		"storages[0]":                    func(r *recording.Recording) { r.Storages[0].Bytes = -1 },
+		"operations[5].results[0].value": func(r *recording.Recording) { r.Operations[5].Results[0].Value = -1 },
+		"operations[0].arguments[0].slot": func(r *recording.Recording) {
+			r.Operations[0].Arguments[0] = recording.Argument{Name: "x", Kind: recording.SlotOf, Slot: 1 << 32}
+		},
+		"inputs[0]":  func(r *recording.Recording) { r.Inputs[0].Value = -5 },
+		"outputs[1]": func(r *recording.Recording) { r.Outputs[1].Value = -5 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := recordingtest.ConvBNReLU()

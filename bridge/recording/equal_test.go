@@ -40,6 +40,17 @@ func TestEqualFinds(t *testing.T) {
 		{"outputs", func(r *recording.Recording) { r.Outputs[0].Name = "x" }, []string{`outputs[0].name: "features" and "x"`}},
 		{"storages", func(r *recording.Recording) { r.Storages[3].Role = recording.Constant },
 			[]string{`storages[3]: parameter "bn.weight" of 16 bytes, float32 and constant "bn.weight" of 16 bytes, float32`}},
+		{"all of the header", func(r *recording.Recording) {
+			h := &r.Header
+			h.Family, h.Size, h.Task, h.Mode, h.Profile, h.DeviceType, h.ImgSize = "f", "s", "k", "train", "exact-2", "cuda", 9
+			h.ProfileSettings = []recording.Setting{{Key: "tf32", Value: "true"}}
+		}, []string{`header.family: "tiny" and "f"`, `header.size: "t" and "s"`, `header.task: "classify" and "k"`, `header.mode: "predict" and "train"`,
+			`header.profile: "exact-1" and "exact-2"`, `header.device_type: "cpu" and "cuda"`, "header.imgsz: 8 and 9",
+			"header.profile_settings: [{cudnn.benchmark false} {tf32 false}] and [{tf32 true}]"}},
+		{"one output less", func(r *recording.Recording) { r.Outputs = r.Outputs[:1] }, []string{"outputs: 2 values and 1 values"}},
+		{"one input more", func(r *recording.Recording) { r.Inputs = append(r.Inputs, r.Inputs[0]) }, []string{"inputs: 1 values and 2 values"}},
+		{"one storage more", func(r *recording.Recording) { r.Storages = append(r.Storages, recording.Storage{}) }, []string{"storages: 14 storages and 15 storages"}},
+		{"a value that is not there", func(r *recording.Recording) { r.Outputs[0].Value = 99 }, []string{"outputs[0].value: 13 and 99"}},
 		{"slots", func(r *recording.Recording) { r.Slots = []recording.Slot{{Name: "lr", DType: tensor.Float32}} },
 			[]string{"slots: [] and [{lr float32}]"}},
 	} {
@@ -89,5 +100,33 @@ func TestSignature(t *testing.T) {
 		`lr slot lr) -> float32[3,2], float32[2]:[2]+1, [float32[3,2],float32[2]:[2]+1], none`
 	if got := r.Signature(&r.Operations[0]); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// What was not verified is written, too.
+func TestSignatureOfUnsoundOperations(t *testing.T) {
+	r := everyKind()
+	o := &recording.Operation{Name: "mine::odd", Arguments: []recording.Argument{
+		recordingtest.Value("a", 99), recordingtest.Value("b", -1), {Name: "c", Kind: recording.SlotOf, Slot: 1}, {Name: "d", Kind: recording.SlotOf, Slot: -1}, {Name: "e", Kind: 99},
+	}}
+	if got, want := r.Signature(o), "mine::odd(a value 99, b value -1, c slot 1, d slot -1, e kind(99)) -> nothing"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	v := &recording.Value{DType: tensor.Float32, Sizes: []int64{2, 3}, Strides: []int64{1}}
+	if got, want := v.String(), "float32[2,3]:[1]"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if text := recording.Role(99).String(); text != "role(99)" {
+		t.Error(text)
+	}
+}
+
+func TestArgumentsByName(t *testing.T) {
+	o := &everyKind().Operations[0]
+	if a, ok := o.Arg("n"); !ok || a.Int != -3 {
+		t.Errorf("%+v, %v", a, ok)
+	}
+	if a, ok := o.Arg("m"); ok || a != nil {
+		t.Errorf("one that is not there: %+v", a)
 	}
 }

@@ -57,7 +57,13 @@ func TestHoldsFor(t *testing.T) {
 			t.Errorf("%v: %v", c.numbers, got)
 		}
 	}
+	if !r.HoldsFor(tensor.Spec{Name: "images", DType: tensor.Float32, Sizes: []int64{1}}, make([]byte, 4)) {
+		t.Error("an input that is no key")
+	}
 	spec := tensor.Spec{Name: "grids", DType: tensor.Float64, Sizes: []int64{2}}
+	if err := r.CheckKey(spec, make([]byte, 16)); err == nil || !strings.Contains(err.Error(), "key grids: 16 bytes of float64[2]") {
+		t.Errorf("another type: %v", err)
+	}
 	if r.HoldsFor(spec, make([]byte, 16)) || r.HoldsFor(tensor.Spec{Name: "grids", DType: tensor.Int64, Sizes: []int64{2}}, nil) {
 		t.Error("it holds for another type or number of bytes")
 	}

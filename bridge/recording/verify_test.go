@@ -32,8 +32,19 @@ func TestSoundRecordings(t *testing.T) {
 	promised := recordingtest.ConvBNReLU() // the CPU's allocator promises 64, whatever the address was
 	promised.Values[14].Sizes, promised.Values[14].Offset, promised.Values[14].Alignment = []int64{1, 240}, 16, 64
 	promised.Values[13].Alignment = 64
+	most := recordingtest.ConvBNReLU()
+	text := strings.Repeat("x", 4096)
+	most.Header.Family, most.Header.Seasoning, most.Header.ImgSize, most.Header.Batch = text[:64], text, 65536, 65536
+	most.Header.Environment = []recording.Setting{{Key: text[:512], Value: text}}
+	most.Operations[0].Name, most.Operations[1].Module, most.Operations[2].Source = "a::"+text[:509], text, text
+	most.Operations[4].Arguments[2] = recording.Argument{Name: text[:512], Kind: recording.Text, Text: text}
+	most.Operations[5].Arguments = append(most.Operations[5].Arguments, recording.Argument{Name: "nested", Kind: recording.List,
+		Items: []recording.Argument{{Kind: recording.List, Items: []recording.Argument{{Kind: recording.List, Items: []recording.Argument{{Kind: recording.List,
+			Items: []recording.Argument{recordingtest.Int("", 1)}}}}}}}})
+	most.Values[4].Sizes, most.Values[4].Strides = []int64{recording.MaxTotalBytes / 4}, []int64{0}
 	for name, r := range map[string]*recording.Recording{
-		"promised": promised, "step": recordingtest.ConvBNReLU(), "every kind": everyKind(), "input is output": spare.R, "expanded": expanded, "empty": beyond,
+		"at all limits": most,
+		"promised":      promised, "step": recordingtest.ConvBNReLU(), "every kind": everyKind(), "input is output": spare.R, "expanded": expanded, "empty": beyond,
 	} {
 		if ps := recording.Verify(r); len(ps) > 0 {
 			t.Errorf("%s: %v", name, ps)
@@ -123,6 +134,38 @@ func TestVerifyFinds(t *testing.T) {
 			}
 			r.Operations[4].Arguments[2] = a
 		}, []string{"operations[4].arguments[2].list[0].list[0].list[0].list[0]: TOO_DEEP"}},
+		{"nesting of results", func(r *recording.Recording) {
+			a := r.Operations[4].Results[0]
+			for range 5 {
+				a = recording.Argument{Kind: recording.List, Items: []recording.Argument{a}}
+			}
+			r.Operations[4].Results[0] = a
+		}, []string{"operations[4].results[0].list[0].list[0].list[0].list[0]: TOO_DEEP", "operations[5].arguments[0].value: NEVER_WRITTEN"}},
+		{"long texts", func(r *recording.Recording) {
+			text := strings.Repeat("x", 4097)
+			r.Header.Family, r.Header.Seasoning, r.Header.ImgSize, r.Header.Batch = text[:65], text, 65537, 65537
+			r.Header.Environment = []recording.Setting{{Key: "", Value: "1"}, {Key: "a", Value: text}, {Key: text[:513], Value: "1"}}
+			r.Operations[0].Name, r.Operations[1].Module, r.Operations[2].Source = "a::"+text[:510], text, text
+			r.Operations[3].Arguments[0].Name = text[:513]
+			r.Operations[3].Arguments[4] = recording.Argument{Name: "text", Kind: recording.Text, Text: text}
+			r.Operations[4].Arguments[2] = recording.Argument{Name: "text", Kind: recording.Text, Text: "\x1b[2J"}
+			r.Outputs[0].Name = text[:513]
+		}, []string{"header.family: BAD_HEADER", "header.imgsz: BAD_HEADER", "header.batch: BAD_HEADER", "header.seasoning: BAD_HEADER",
+			"header.environment[0]: BAD_HEADER", "header.environment[1]: BAD_HEADER", "header.environment[2]: BAD_HEADER",
+			"operations[0].name: BAD_NAME", "operations[1]: BAD_NAME", "operations[2]: BAD_NAME", "operations[3].arguments[0].name: BAD_NAME",
+			"operations[3].arguments[4].text: BAD_ARGUMENT", "operations[4].arguments[2].text: BAD_ARGUMENT", "outputs[0].name: BAD_NAME"}},
+		{"expanded beyond what there is", func(r *recording.Recording) {
+			r.Values[0].Sizes, r.Values[0].Strides = []int64{recording.MaxTotalBytes/4 + 1}, []int64{0}
+		}, []string{"values[0]: OUT_OF_BOUNDS"}},
+		{"all storages together", func(r *recording.Recording) {
+			r.Storages[2].Bytes, r.Storages[3].Bytes = recording.MaxTotalBytes/2, recording.MaxTotalBytes/2
+		}, []string{"storages[3].bytes: TOO_LARGE"}},
+		{"slots", func(r *recording.Recording) {
+			r.Slots = []recording.Slot{{Name: "lr", DType: tensor.Float64}, {Name: "lr", DType: tensor.Float64}, {Name: "wd"}}
+			r.Operations[4].Arguments[2] = recording.Argument{Name: "alpha", Kind: recording.SlotOf, Slot: 3}
+			r.Operations[5].Arguments[1] = recording.Argument{Name: "size", Kind: recording.SlotOf, Slot: -1}
+		}, []string{"slots[1].name: DUPLICATE_NAME", "slots[2].dtype: UNKNOWN_DTYPE", "operations[4].arguments[2].slot: BAD_INDEX",
+			"operations[5].arguments[1].slot: BAD_INDEX"}},
 		{"results", func(r *recording.Recording) {
 			r.Operations[4].Results[0] = recordingtest.Int("", 1)
 			r.Operations[5].Results[0].Value = -1
