@@ -229,6 +229,87 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// A certificate is good from a little before it was made, for clocks differ, to its last second; so is trust in its key.
+func TestTimes(t *testing.T) {
+	s := granted(t, gate.Predict)
+	file := signed(t, s)
+	p := s.Predicate
+	for _, c := range []struct {
+		name      string
+		now, ends time.Time
+		want      string
+	}{
+		{"a little early", p.Created.Add(-5 * time.Minute), p.Expires, ""},
+		{"too early", p.Created.Add(-5*time.Minute - time.Second), p.Expires, certificate.NotYet},
+		{"the last moment", p.Expires, p.Expires, ""},
+		{"too late", p.Expires.Add(time.Second), p.Expires.Add(time.Hour), certificate.Expired},
+		{"the last moment of trust", p.Created, p.Created, ""},
+		{"too late for trust", p.Created.Add(time.Second), p.Created, certificate.TrustExpired},
+	} {
+		q := question(s)
+		q.Now, q.Trust[0].NotAfter = c.now, c.ends
+		if _, err := certificate.Check(file, q); strings.Join(reasons(t, err), " ") != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	q := question(s)
+	for _, hours := range [][2]time.Duration{{-1, 1}, {1, -1}} { // a key that two lists trust
+		q.Trust = nil
+		for _, h := range hours {
+			q.Trust = append(q.Trust, certificate.Trusted{Name: "alice", Public: certificate.Public(key), NotAfter: q.Now.Add(h * time.Hour)})
+		}
+		if _, err := certificate.Check(file, q); err != nil {
+			t.Errorf("trusted until %v hours from now: %v", hours, err)
+		}
+	}
+}
+
+// Each signature of several must be somebody's who is trusted, and nobody signs twice.
+func TestSeveralSigners(t *testing.T) {
+	s := granted(t, gate.Predict)
+	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{8}, ed25519.SeedSize))
+	files := map[string][]byte{}
+	var e, second certificate.Envelope
+	for _, f := range []struct {
+		key ed25519.PrivateKey
+		to  *certificate.Envelope
+	}{{key, &e}, {other, &second}} {
+		data, err := s.Sign(f.key)
+		if err == nil {
+			err = json.Unmarshal(data, f.to)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, signatures := range map[string][]certificate.Signature{"both": {e.Signatures[0], second.Signatures[0]}, "twice": {e.Signatures[0], e.Signatures[0]}} {
+		all := e
+		all.Signatures = signatures
+		data, err := json.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = append(data, '\n')
+	}
+	bob := certificate.Trusted{Name: "bob", Public: certificate.Public(other), NotAfter: made.Add(1000 * time.Hour)}
+	for _, c := range []struct {
+		name, file, want string
+		trust            certificate.Trust
+	}{
+		{"both are trusted", "both", "", append(trust(), bob)},
+		{"one is trusted", "both", certificate.UnknownKey, trust()},
+		{"the other one is trusted", "both", certificate.UnknownKey, certificate.Trust{bob}},
+		{"one signed twice", "twice", certificate.Contradictory, trust()},
+	} {
+		q := question(s)
+		q.Trust = c.trust
+		got, err := certificate.Check(files[c.file], q)
+		if strings.Join(reasons(t, err), " ") != c.want || (got != nil) != (c.want == "") || got != nil && len(got.Signers) != 2 {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
 // Not even a trusted key makes a certificate of what no verification can have said.
 func TestSignedNonsense(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -475,6 +556,26 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// What was built in is what lies in goldens.
+func TestPackaged(t *testing.T) {
+	packaged, err := certificate.Packaged()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := certificate.ReadFolder("../../goldens/certificates")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packaged) == 0 || len(packaged) != len(kept) {
+		t.Errorf("%d were built in, %d are kept", len(packaged), len(kept))
+	}
+	for i := range min(len(packaged), len(kept)) {
+		if filepath.ToSlash(kept[i].Path) != "../../"+packaged[i].Path || !bytes.Equal(kept[i].Data, packaged[i].Data) {
+			t.Errorf("%s is not %s", packaged[i].Path, kept[i].Path)
+		}
+	}
+}
+
 // What is too long to be a certificate is not read.
 func TestLongFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long"+certificate.Extension)
@@ -642,6 +743,13 @@ func TestTrustedList(t *testing.T) {
 	}
 	if info, err := os.Stat(ring.Folder); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
+	}
+	below := certificate.Keyring{Folder: filepath.Join(ring.Folder, "trusted.json", "keys")}
+	if public, err := below.New("a"); public != nil || err == nil {
+		t.Errorf("a key below a file: %v", err)
+	}
+	if err := below.Add(certificate.Trusted{Name: "a", Public: alice, NotAfter: made}); err == nil {
+		t.Error("a list below a file")
 	}
 	file := filepath.Join(ring.Folder, "trusted.json")
 	const torn = `{"schema":1,"keys":[`
