@@ -16,13 +16,15 @@ import (
 )
 
 func TestWriteReplaces(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "result.json")
-	for _, text := range []string{"old", "new and longer", ""} {
-		if err := atomicfile.WriteBytes(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != text {
-			t.Errorf("read %q, %v; want %q", got, err, text)
+	for name, write := range map[string]func(string, []byte) error{"WriteBytes": atomicfile.WriteBytes, "WriteCache": atomicfile.WriteCache} {
+		path := filepath.Join(t.TempDir(), "result.json")
+		for _, text := range []string{"old", "new and longer", ""} {
+			if err := write(path, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(path); err != nil || string(got) != text {
+				t.Errorf("%s: read %q, %v; want %q", name, got, err, text)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package safetensors_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -87,6 +88,55 @@ func TestOrderDoesNotCount(t *testing.T) {
 	}
 }
 
+// The size of a file is known before there is data.
+func TestSize(t *testing.T) {
+	for _, metadata := range []map[string]string{nil, {"a": "1"}} {
+		for _, tensors := range [][]safetensors.Tensor{nil, every()} {
+			var specs []tensor.Spec
+			for _, x := range tensors {
+				specs = append(specs, x.Spec)
+			}
+			encoded, err := safetensors.Encode(tensors, metadata)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if size, err := safetensors.Size(specs, metadata); err != nil || size != int64(len(encoded)) {
+				t.Errorf("%d, %v instead of %d", size, err, len(encoded))
+			}
+		}
+	}
+	if _, err := safetensors.Size([]tensor.Spec{{Name: "a", DType: tensor.Uint8}, {Name: "a", DType: tensor.Uint8}}, nil); err == nil {
+		t.Error("a name twice has a size")
+	}
+}
+
+func TestMostDimensions(t *testing.T) {
+	sizes := slices.Repeat([]int64{1}, safetensors.MaxRank)
+	encoded, err := safetensors.Encode([]safetensors.Tensor{{Spec: tensor.Spec{Name: "a", DType: tensor.Uint8, Sizes: sizes}, Data: []byte{7}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := safetensors.Decode(encoded)
+	if err != nil || len(f.Tensors) != 1 || !slices.Equal(f.Tensors[0].Sizes, sizes) {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// What cannot be read or written is an error.
+func TestFileErrors(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing", "f")
+	if _, err := safetensors.ReadFile(missing); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("ReadFile: %v", err)
+	}
+	if err := safetensors.WriteFile(missing, every(), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("WriteFile: %v", err)
+	}
+	bad := []safetensors.Tensor{{Spec: tensor.Spec{Name: "a", DType: tensor.Uint8}}}
+	if err := safetensors.WriteFile(missing, bad, nil); err == nil || !strings.HasPrefix(err.Error(), "write "+missing+": tensor \"a\": 0 bytes") {
+		t.Errorf("WriteFile: %v", err)
+	}
+}
+
 func TestEncodeRefuses(t *testing.T) {
 	spec := tensor.Spec{Name: "a", DType: tensor.Float32, Sizes: []int64{2}}
 	for _, c := range []struct {
@@ -142,6 +192,21 @@ var hostile = []struct {
 	{"unknown key", file(`{`+entry("a", `"dtype":"F32","shape":[2],"data_offsets":[0,8],"x":1`)+`}`, 8), []string{"weights: BAD_HEADER"}},
 	{"negative size", file(`{`+entry("a", `"dtype":"F32","shape":[-2],"data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
 	{"fractional size", file(`{`+entry("a", `"dtype":"F32","shape":[2.0],"data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"size of text", file(`{`+entry("a", `"dtype":"F32","shape":["2"],"data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"size beyond 63 bits", file(`{`+entry("a", `"dtype":"U8","shape":[9223372036854775808,0],"data_offsets":[0,0]`)+`}`, 0), []string{"weights: BAD_HEADER"}},
+	{"shape is a number", file(`{`+entry("a", `"dtype":"F32","shape":2,"data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"list in a shape", file(`{`+entry("a", `"dtype":"F32","shape":[[2]],"data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"dtype is a number", file(`{`+entry("a", `"dtype":4,"shape":[2],"data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"missing dtype", file(`{`+entry("a", `"shape":[2],"data_offsets":[0,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"missing offsets", file(`{`+entry("a", `"dtype":"F32","shape":[2]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"three offsets", file(`{`+entry("a", `"dtype":"F32","shape":[2],"data_offsets":[0,8,8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"no offset", file(`{`+entry("a", `"dtype":"F32","shape":[2],"data_offsets":[]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
+	{"metadata is a list", file(`{"__metadata__":["a"]}`, 0), []string{"weights: BAD_HEADER"}},
+	{"metadata twice", file(`{"__metadata__":{"a":"1"},"__metadata__":{"a":"2"}}`, 0), []string{"weights: DUPLICATE_NAME"}},
+	{"too few bytes for the shape", file(`{`+entry("a", `"dtype":"F32","shape":[3],"data_offsets":[0,8]`)+`}`, 8), []string{"weights/a: BAD_OFFSETS"}},
+	{"data of one that is empty inside another's", file(`{`+good+","+entry("b", `"dtype":"U8","shape":[0],"data_offsets":[4,4]`)+`}`, 8), []string{"weights/b: OVERLAP"}},
+	{"gap before the first", file(`{`+entry("a", `"dtype":"U8","shape":[1],"data_offsets":[1,2]`)+`}`, 2), []string{"weights/a: GAP"}},
+	{"data without a tensor", file("{}", 1), []string{"weights: GAP"}},
 	{"one offset", file(`{`+entry("a", `"dtype":"F32","shape":[2],"data_offsets":[8]`)+`}`, 8), []string{"weights: BAD_HEADER"}},
 	{"65 dimensions", file(`{`+entry("a", `"dtype":"U8","shape":[1`+strings.Repeat(",1", 64)+`],"data_offsets":[0,1]`)+`}`, 1), []string{"weights: BAD_HEADER"}},
 	{"metadata of numbers", file(`{"__metadata__":{"a":1}}`, 0), []string{"weights: BAD_HEADER"}},
