@@ -2,12 +2,24 @@ package serve
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
@@ -158,6 +170,172 @@ func TestMemory(t *testing.T) {
 	for _, r := range m.Ranges() {
 		if err := unix.Munmap(r); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A step is one only where everything in the control block says so.
+func TestControlBlock(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		at             int
+		value          uint32
+		inputs, output int
+		reason, says   string
+	}{
+		{"a step", atInput, 1, 2, 1, "", ""},
+		{"another magic", atMagic, controlMagic + 1, 2, 1, "WIRE", "magic 0x54424d54, layout 1, command 1"},
+		{"another layout", atLayout, 2, 2, 1, "WIRE", "layout 2"},
+		{"another command", atCommand, 2, 2, 1, "WIRE", "command 2"},
+		{"before Prepare", atInput, 0, 0, 0, "WRONG_ORDER", "before a good Prepare"},
+		{"no such inputs", atInput, 2, 2, 1, "BANK", "input bank 2: Prepare gave 2"},
+		{"no such outputs", atOutput, 1, 2, 1, "BANK", "output bank 1: Prepare gave 1"},
+		{"a number that looks negative", atInput, 1 << 31, 2, 1, "BANK", "input bank 2147483648"},
+	} {
+		a := &counter{t: t, inputs: c.inputs, output: c.output}
+		l := &loop{arm: a, control: make([]byte, controlBytes), inputs: c.inputs, outputs: c.output}
+		little.PutUint32(l.control[atMagic:], controlMagic)
+		little.PutUint32(l.control[atLayout:], controlLayout)
+		little.PutUint32(l.control[atCommand:], commandStep)
+		little.PutUint32(l.control[c.at:], c.value)
+		err := l.runStep()
+		problems, _ := diag.Of(err)
+		if c.reason == "" && (err != nil || a.steps != 1) ||
+			c.reason != "" && (len(problems) != 1 || problems[0].Reason != c.reason || !strings.Contains(problems[0].Summary, c.says) || a.steps != 0) {
+			t.Errorf("%s: %d steps, %v", c.name, a.steps, err)
+		}
+	}
+}
+
+// Calls run in their order on the arm's thread. One whose caller has gone by its turn is left out, and nobody waits for it.
+func TestQueue(t *testing.T) {
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(wake) }()
+	l := &loop{wake: wake}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	var ran []string
+	if err := l.do(gone, func() error { ran = append(ran, "gone"); return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	broken, answers := errors.New("broken"), make(chan error)
+	for i, f := range []func() error{func() error { ran = append(ran, "first"); return broken }, func() error { ran = append(ran, "second"); panic("third") }} {
+		go func() { answers <- l.do(t.Context(), f) }()
+		for queued := 0; queued < i+2; {
+			l.mu.Lock()
+			queued = len(l.queue)
+			l.mu.Unlock()
+			runtime.Gosched()
+		}
+	}
+	l.calls()
+	var panicked *panicError
+	for range 2 {
+		if err := <-answers; !errors.Is(err, broken) && !errors.As(err, &panicked) {
+			t.Errorf("%v", err)
+		}
+	}
+	if strings.Join(ran, " ") != "first second" || panicked == nil || len(l.queue) != 0 {
+		t.Errorf("%q, %v", ran, panicked)
+	}
+	if n, err := unix.Read(wake, make([]byte, 8)); !errors.Is(err, unix.EAGAIN) {
+		t.Errorf("the thread is woken again: %d, %v", n, err)
+	}
+}
+
+// pairOf is a certificate of its own authority, and its key, in PEM.
+func pairOf(t *testing.T) (certificate, key string) {
+	t.Helper()
+	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, secret.Public(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+}
+
+// handed reads credentials as the host hands them over.
+func handed(t *testing.T, text string) (*tls.Config, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "credentials")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readCredentials(file)
+}
+
+// Nobody but the host is served.
+func TestCredentials(t *testing.T) {
+	certificate, key := pairOf(t)
+	host, hostKey := pairOf(t)
+	other, otherKey := pairOf(t)
+	text := func(certificate, key, ca string) string {
+		data, err := json.Marshal(map[string]string{"certificate": certificate, "key": key, "ca": ca})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	config, err := handed(t, text(certificate, key, host))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(certificate))
+	for _, c := range []struct {
+		name             string
+		certificate, key string
+		version          uint16
+		served           bool
+	}{
+		{"the host", host, hostKey, tls.VersionTLS13, true},
+		{"one without a certificate", "", "", tls.VersionTLS13, false},
+		{"another host", other, otherKey, tls.VersionTLS13, false},
+		{"an old version", host, hostKey, tls.VersionTLS12, false},
+	} {
+		client := &tls.Config{RootCAs: roots, ServerName: "localhost", MaxVersion: c.version}
+		if c.certificate != "" {
+			pair, err := tls.X509KeyPair([]byte(c.certificate), []byte(c.key))
+			if err != nil {
+				t.Fatal(err)
+			}
+			client.Certificates = []tls.Certificate{pair}
+		}
+		here, there := net.Pipe()
+		go func() {
+			connection := tls.Client(there, client)
+			if connection.Handshake() == nil {
+				_, _ = connection.Read(make([]byte, 1)) // the server's word on our certificate comes behind the handshake
+			}
+			_ = there.Close()
+		}()
+		if err := tls.Server(here, config).Handshake(); (err == nil) != c.served {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		_ = here.Close()
+	}
+	for name, bad := range map[string]string{
+		"nothing": "", "no JSON": "{", "no key": text(certificate, "", host), "another's key": text(certificate, otherKey, host), "no host": text(certificate, key, ""),
+	} {
+		if config, err := handed(t, bad); config != nil || err == nil || !strings.HasPrefix(err.Error(), "credentials: ") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
