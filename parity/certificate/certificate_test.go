@@ -264,6 +264,54 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// A training's certificate is for the program that trains, where that one is known.
+func TestTrainersProgram(t *testing.T) {
+	another := strings.Repeat("0", 64)
+	for _, c := range []struct {
+		name, mode string
+		change     func(*certificate.Here)
+		want       string
+	}{
+		{"the trainer's", gate.Train, func(h *certificate.Here) { h.Trainer, h.Key["engine_build"] = h.Key["engine_build"], another }, ""},
+		{"another trainer", gate.Train, func(h *certificate.Here) { h.Trainer = another }, certificate.OtherEngine},
+		{"no trainer", gate.Train, func(h *certificate.Here) { h.Key["engine_build"] = another }, certificate.OtherEngine},
+		{"a trainer where nothing is trained", gate.Predict, func(h *certificate.Here) { h.Trainer = another }, ""},
+		{"a trainer in the predictor's place", gate.Predict, func(h *certificate.Here) { h.Trainer, h.Key["engine_build"] = h.Key["engine_build"], another }, certificate.OtherEngine},
+	} {
+		s := granted(t, c.mode)
+		q := question(s)
+		c.change(q.Here)
+		if _, err := certificate.Check(signed(t, s), q); strings.Join(reasons(t, err), " ") != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// Keys are what is bound: what nobody knows is left out, the native engine's word goes before PyTorch's, and nobody's before the suite's.
+func TestKeys(t *testing.T) {
+	environment := map[string]string{"gpu": "NVIDIA H200", "driver": " 580 ", "native.driver": "581", "cuda": "13.0", "native.cuda": "13.1", "cudnn": "unknown: none",
+		"torch": "2.11.0", "engine_build": strings.Repeat("ab", 32), "native.engine_build": "0", "hostname": "h", "recording": "1", "native.cublas": "1", "cublas": "1"}
+	k := certificate.KeyOf(environment, strings.Repeat("cd", 32))
+	if got, want := k.Text(), "gpu NVIDIA H200, driver 581, cuda 13.1, cublas 1, torch 2.11.0, engine_build abababababababab, recording cdcdcdcdcdcdcdcd"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := strings.Join(k.Missing(), " "); got != "gpu.arch gpu.sms cudnn cublaslt nvrtc torch_revision" {
+		t.Errorf("missing: %s", got)
+	}
+	if rest := k.WithoutRecording(); len(rest) != len(k)-1 || rest["recording"] != "" || k["recording"] == "" {
+		t.Errorf("%v of %v", rest, k)
+	}
+	environment["native.torch"] = "2.12.0"
+	if got := certificate.Apart(environment); !slices.Equal(got, []string{"driver", "engine_build", "torch"}) {
+		t.Errorf("apart: %q", got)
+	}
+	for value, want := range map[string]string{strings.Repeat("ab", 32): strings.Repeat("ab", 8), strings.Repeat("xy", 32): strings.Repeat("xy", 32), "abc": "abc"} {
+		if got := certificate.Short(value); got != want {
+			t.Errorf("%s became %s", value, got)
+		}
+	}
+}
+
 // Each signature of several must be somebody's who is trusted, and nobody signs twice.
 func TestSeveralSigners(t *testing.T) {
 	s := granted(t, gate.Predict)
