@@ -85,6 +85,10 @@ func TestStartFails(t *testing.T) {
 			if ps, ok := diag.Of(err); !ok || ps[0].Reason != c.reason {
 				t.Errorf("problems %v", ps)
 			}
+			exits := map[string]int{"garbage, then exit": 64, "exits": 3, "exits well": 0, "script that ends": 3}
+			if code, exits := exits[c.name]; (e.Exit != nil) != exits || exits && e.Exit.Code != code {
+				t.Errorf("it ended by itself: %v", e.Exit)
+			}
 			for _, s := range c.says {
 				if !strings.Contains(err.Error(), s) {
 					t.Errorf("%q is not in: %v", s, err)

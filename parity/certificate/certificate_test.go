@@ -710,6 +710,9 @@ func TestPrivateKeys(t *testing.T) {
 			t.Errorf("%q: %v", c.name, err)
 		}
 	}
+	if key, err := ring.Private(at("alice.pem/key.pem")); key != nil || err == nil {
+		t.Errorf("of a file below a file: %v", err)
+	}
 	public, err := os.ReadFile(at("alice.pub"))
 	if err != nil {
 		t.Fatal(err)
