@@ -240,3 +240,25 @@ func TestDecodeRefuses(t *testing.T) {
 		})
 	}
 }
+
+// What is said of a file has its numbers in their places.
+func TestWhatIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		data []byte
+		want string
+	}{
+		{make([]byte, 7), "weights: TRUNCATED: 7 bytes are too few for the length of the header"},
+		{file("{}", 0)[:9], "weights: TRUNCATED: the header claims 2 bytes, only 1 follow"},
+		{[]byte{0, 0, 0, 0, 0, 0, 0, 0x80, '{', '}'}, "weights: HEADER_TOO_LARGE: the header claims 9223372036854775808 bytes, more than 100000000"},
+		{file("{"+good+"}", 7), "weights/a: BAD_OFFSETS: data offsets 0 to 8 do not lie in the 7 bytes of data"},
+		{file(`{`+entry("a", `"dtype":"F32","shape":[3],"data_offsets":[0,8]`)+`}`, 8), "weights/a: BAD_OFFSETS: float32[3] needs 12 bytes, the data offsets give it 8"},
+		{file(`{`+good+","+entry("b", `"dtype":"U8","shape":[1],"data_offsets":[9,10]`)+`}`, 10), "weights/b: GAP: 1 bytes before its data belong to no tensor"},
+		{file(`{`+good+","+entry("b", `"dtype":"U8","shape":[2],"data_offsets":[7,9]`)+`}`, 9),
+			`weights/b: OVERLAP: its data begin at 7, inside those of "a", which end at 8`},
+		{file("{"+good+"}", 10), "weights: GAP: 2 bytes at the end belong to no tensor"},
+	} {
+		if _, err := safetensors.Decode(c.data); err == nil || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+}
