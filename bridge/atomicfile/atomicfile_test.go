@@ -126,6 +126,18 @@ func TestFolderInTheWay(t *testing.T) {
 	}
 }
 
+// A folder that goes while its file is written is an error.
+func TestFolderGoes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "folder")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := atomicfile.Write(filepath.Join(dir, "result.json"), func(io.Writer) error { return os.RemoveAll(dir) })
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // A file whose end finds no room is an error, and the older one stays.
 func TestNoRoom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "result.json")
