@@ -710,6 +710,22 @@ func TestPrivateKeys(t *testing.T) {
 			t.Errorf("%q: %v", c.name, err)
 		}
 	}
+	elsewhere := t.TempDir()
+	for _, name := range []string{"key", "carol.pem"} {
+		if err := os.Link(at("bob.pem"), filepath.Join(elsewhere, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bob, err := ring.Private("bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(elsewhere)
+	for _, name := range []string{filepath.Join(elsewhere, "key"), "./key", "carol.pem"} {
+		if key, err := ring.Private(name); err != nil || !key.Equal(bob) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	if key, err := ring.Private(at("alice.pem/key.pem")); key != nil || err == nil {
 		t.Errorf("of a file below a file: %v", err)
 	}
