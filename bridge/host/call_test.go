@@ -117,6 +117,9 @@ func TestCalls(t *testing.T) {
 	if ps, _ := diag.Of(err); len(ps) != 1 || ps[0].Reason != "PLUGIN_REPLY" || ps[0].Path != "4" {
 		t.Errorf("Trace: %v", err)
 	}
+	if r, err := p.Trace(t.Context(), host.TraceRequest{}); err != nil || len(r.Operations) != 1 || r.Operations[0].Operation != 3 {
+		t.Errorf("Trace of nothing in particular: %+v, %v", r, err)
+	}
 	if err := p.Ping(t.Context()); err != nil {
 		t.Errorf("Ping: %v", err)
 	}

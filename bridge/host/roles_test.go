@@ -161,7 +161,11 @@ func (a *testArm) Process(_ context.Context, memory *serve.Memory, r serve.Proce
 }
 
 func (a *testArm) Trace(_ context.Context, _ *serve.Memory, request serve.TraceRequest) (serve.TraceReply, error) {
-	return serve.TraceReply{Operations: []serve.OperationTrace{{Operation: 3, Digests: []string{"aa", ""}}},
+	operations := []serve.OperationTrace{{Operation: 3, Digests: []string{"aa", ""}}}
+	if request.Want == nil {
+		return serve.TraceReply{Operations: operations}, nil
+	}
+	return serve.TraceReply{Operations: operations,
 		Wanted: tensor.Spec{Name: strconv.Itoa(request.Want.Result), DType: tensor.Float32, Sizes: []int64{1 << 40, 1 << 40}}}, nil
 }
 

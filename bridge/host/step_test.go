@@ -132,6 +132,29 @@ func TestStepsAtOnce(t *testing.T) {
 	both.Wait()
 }
 
+// What is allocated at once lies apart.
+func TestAllocAtOnce(t *testing.T) {
+	leavesNothing(t)
+	p := start(t, config(t, "good"))
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	taken := map[int64]bool{}
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				region, _, err := p.Memory().Alloc(t.Context(), 1<<10)
+				mu.Lock()
+				if err != nil || taken[region.Offset] || region.Length != 1<<10 || region.Offset%(1<<10) != 0 {
+					t.Errorf("%+v, %v", region, err)
+				}
+				taken[region.Offset] = true
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestMemoryGrows(t *testing.T) {
 	leavesNothing(t)
 	p, inputs, outputs := ready(t, config(t, "good"), "step", "slow")

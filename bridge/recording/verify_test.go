@@ -141,6 +141,12 @@ func TestVerifyFinds(t *testing.T) {
 			}
 			r.Operations[4].Results[0] = a
 		}, []string{"operations[4].results[0].list[0].list[0].list[0].list[0]: TOO_DEEP", "operations[5].arguments[0].value: NEVER_WRITTEN"}},
+		{"names of operations", func(r *recording.Recording) {
+			for i, name := range []string{"a:", "a::", "::b", "a::b.", "a::b.c.d", "a::b::c"} {
+				r.Operations[i].Name = name
+			}
+		}, []string{"operations[0].name: BAD_NAME", "operations[1].name: BAD_NAME", "operations[2].name: BAD_NAME",
+			"operations[3].name: BAD_NAME", "operations[4].name: BAD_NAME", "operations[5].name: BAD_NAME"}},
 		{"long texts", func(r *recording.Recording) {
 			text := strings.Repeat("x", 4097)
 			r.Header.Family, r.Header.Seasoning, r.Header.ImgSize, r.Header.Batch = text[:65], text, 65537, 65537
