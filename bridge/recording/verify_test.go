@@ -201,6 +201,25 @@ func TestVerifyFinds(t *testing.T) {
 	}
 }
 
+// Names have the characters that they may have, and no others.
+func TestCharacters(t *testing.T) {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+	for c := range 256 {
+		r := recordingtest.ConvBNReLU()
+		r.Header.Size, r.Operations[0].Name = "a"+string([]byte{byte(c)}), "a::b"+string([]byte{byte(c)})
+		var want []string
+		if !strings.ContainsRune(letters+".+-@", rune(c)) {
+			want = append(want, "header.size: BAD_HEADER")
+		}
+		if !strings.ContainsRune(letters, rune(c)) {
+			want = append(want, "operations[0].name: BAD_NAME")
+		}
+		if got := found(recording.Verify(r)); !slices.Equal(got, want) {
+			t.Errorf("%q: %q instead of %q", byte(c), got, want)
+		}
+	}
+}
+
 func TestProblemsSayWhatToLookAt(t *testing.T) {
 	r := recordingtest.ConvBNReLU()
 	r.Values[0].Offset, r.Values[0].Alignment = 1, 4
