@@ -130,3 +130,36 @@ func TestArgumentsByName(t *testing.T) {
 		t.Errorf("one that is not there: %+v", a)
 	}
 }
+
+// Of a value everything counts, and of both recordings what is theirs is said first or second.
+func TestEqualValues(t *testing.T) {
+	const at = "operations[4].results[0]: value 13 on storage 13, float32[1,4,8,8], aligned to 512 and "
+	for _, c := range []struct {
+		spoil func(r *recording.Recording, v *recording.Value)
+		want  string
+	}{
+		{func(_ *recording.Recording, v *recording.Value) { v.Storage = 12 }, at + "value 13 on storage 12, float32[1,4,8,8], aligned to 512"},
+		{func(_ *recording.Recording, v *recording.Value) { v.DType = tensor.Int32 }, at + "value 13 on storage 13, int32[1,4,8,8], aligned to 512"},
+		{func(_ *recording.Recording, v *recording.Value) { v.Offset = 1 }, at + "value 13 on storage 13, float32[1,4,8,8]+1, aligned to 512"},
+		{func(_ *recording.Recording, v *recording.Value) { v.Sizes = []int64{4, 1, 8, 8} },
+			at + "value 13 on storage 13, float32[4,1,8,8]:[256,64,8,1], aligned to 512"},
+		{func(_ *recording.Recording, v *recording.Value) { v.Strides = []int64{256, 1, 32, 4} },
+			at + "value 13 on storage 13, float32[1,4,8,8]:[256,1,32,4], aligned to 512"},
+		{func(r *recording.Recording, _ *recording.Value) { r.Operations[4].Results[0].Value = 12 },
+			at + "value 12 on storage 12, float32[1,4,8,8], aligned to 512"},
+		{func(r *recording.Recording, _ *recording.Value) { r.Operations[4].Results[0].Value = len(r.Values) }, "operations[4].results[0]: 13 and 15"},
+	} {
+		a, b := recordingtest.ConvBNReLU(), recordingtest.ConvBNReLU()
+		c.spoil(b, &b.Values[13])
+		differences := recording.Equal(a, b)
+		i := slices.IndexFunc(differences, func(d recording.Difference) bool { return d.Path == "operations[4].results[0]" })
+		if i < 0 {
+			t.Errorf("nothing instead of %s", c.want)
+			continue
+		}
+		d := differences[i]
+		if d.Where = ""; d.String() != c.want {
+			t.Errorf("got  %s\nwant %s", d, c.want)
+		}
+	}
+}
