@@ -312,6 +312,18 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// The list of goldens is a line for each digest, in the order of what they are of.
+func TestGoldensList(t *testing.T) {
+	got := certificate.Goldens(certificate.Digests{
+		Outputs: map[string]map[string]map[string]string{"native-graph": {"zeros": {"b": "03", "a": "02"}, "noise": {"a": "01"}}, "native-eager": {"noise": {"a": "00"}}},
+		Steps:   map[string][]string{"native-graph": {"04", "05"}},
+	})
+	want := "00  native-eager/noise/a\n01  native-graph/noise/a\n04  native-graph/step 000001\n05  native-graph/step 000002\n02  native-graph/zeros/a\n03  native-graph/zeros/b\n"
+	if string(got) != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 // Each signature of several must be somebody's who is trusted, and nobody signs twice.
 func TestSeveralSigners(t *testing.T) {
 	s := granted(t, gate.Predict)
@@ -817,6 +829,13 @@ func TestTrustedList(t *testing.T) {
 	}
 	if err := below.Add(certificate.Trusted{Name: "a", Public: alice, NotAfter: made}); err == nil {
 		t.Error("a list below a file")
+	}
+	nowhere := certificate.Keyring{Folder: filepath.Join(t.TempDir(), "link")}
+	if err := os.Symlink("missing", nowhere.Folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := nowhere.Add(certificate.Trusted{Name: "a", Public: alice, NotAfter: made}); err == nil {
+		t.Error("a list in a folder that cannot be made")
 	}
 	file := filepath.Join(ring.Folder, "trusted.json")
 	const torn = `{"schema":1,"keys":[`
