@@ -223,6 +223,38 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// After a Prepare that was refused there are no banks, those of before neither.
+func TestRefusedPrepare(t *testing.T) {
+	leavesNothing(t)
+	p, _, _ := ready(t, config(t, "good"))
+	if err := p.Step(t.Context(), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Prepare(t.Context(), host.PrepareRequest{}); err == nil {
+		t.Fatal("no banks were taken")
+	}
+	for name, err := range map[string]error{"WRONG_ORDER": p.Step(t.Context(), 0, 0), "BANK": func() error {
+		_, err := p.Measure(t.Context(), host.MeasureRequest{Iterations: 1})
+		return err
+	}()} {
+		if problems, _ := diag.Of(err); len(problems) != 1 || problems[0].Reason != name {
+			t.Errorf("%v is not %s", err, name)
+		}
+	}
+}
+
+// A plugin frees what it holds before it ends; what goes wrong is in its log.
+func TestClose(t *testing.T) {
+	leavesNothing(t)
+	p := start(t, config(t, "closer"))
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+	if last := p.Log(); !slices.Contains(last, "close error=it is lost") {
+		t.Errorf("%q", last)
+	}
+}
+
 // A plugin that has none of the calls refuses each, with what gRPC says where it names no problem.
 func TestCallsThatAPluginLacks(t *testing.T) {
 	leavesNothing(t)

@@ -143,6 +143,11 @@ func TestGroupDiesWithThePlugin(t *testing.T) {
 	if len(children) != 1 {
 		t.Fatalf("children %v", children)
 	}
+	for _, target := range openFiles(t, children[0]) {
+		if strings.Contains(target, "samebits") || strings.HasPrefix(target, "socket:") {
+			t.Errorf("the child holds %s", target)
+		}
+	}
 	began := time.Now()
 	err := p.Step(t.Context(), 0, 0) // the child holds its standard error
 	if took := time.Since(began); err == nil || took > time.Second {

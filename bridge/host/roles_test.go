@@ -33,6 +33,8 @@ func act(role string) {
 	switch role {
 	case "good":
 		serve.Serve(&testArm{})
+	case "closer":
+		serve.Serve(&closer{})
 	case "builder":
 		serve.Serve(&builder{})
 	case "garbage":
@@ -176,6 +178,11 @@ func (a *testArm) Measure(_ context.Context, request serve.MeasureRequest) (serv
 func (a *testArm) Stats(context.Context) (serve.Stats, error) {
 	return serve.Stats{EagerSteps: a.steps, FallbackReason: "none"}, nil
 }
+
+// closer is an arm that cannot free what it holds.
+type closer struct{ testArm }
+
+func (*closer) Close() error { return errors.New("it is lost") }
 
 // builder is an arm that makes and records families, as a reference does.
 type builder struct {

@@ -132,7 +132,7 @@ func TestStepsAtOnce(t *testing.T) {
 	both.Wait()
 }
 
-// What is allocated at once lies apart.
+// What is allocated at once lies apart, and in one range: nobody makes the memory grow beside another.
 func TestAllocAtOnce(t *testing.T) {
 	leavesNothing(t)
 	p := start(t, config(t, "good"))
@@ -153,6 +153,9 @@ func TestAllocAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+	if size := p.Memory().Size(); size != 4096+16<<20 {
+		t.Errorf("%d bytes are mapped", size)
+	}
 }
 
 func TestMemoryGrows(t *testing.T) {

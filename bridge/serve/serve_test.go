@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -48,16 +49,74 @@ func TestByHand(t *testing.T) {
 	}{
 		{"without a host", "X=", 2, "is a plugin of Samebits"},
 		{"with the cookie alone", cookieKey + "=" + cookieValue, 1, "SAMEBITS_FD_MEMORY is \"\""},
+		{"with the number of no descriptor", cookieKey + "=" + cookieValue + " SAMEBITS_FD_STEP=999", 1, "SAMEBITS_FD_STEP: descriptor 999: bad file descriptor"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = []string{byHand + "=1", c.env}
+			cmd.Env = append(strings.Fields(c.env), byHand+"=1")
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != c.code || !strings.Contains(string(out), c.says) {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
+	}
+}
+
+// A plugin whose host is gone ends, though nobody asked it to.
+func TestEndsWithTheHost(t *testing.T) {
+	var ours, theirs []*os.File
+	pipe := func() {
+		t.Helper()
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = errors.Join(r.Close(), w.Close()) }) // closed already, as a rule
+		ours, theirs = append(ours, w), append(theirs, r)
+	}
+	memory, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = memory.Close() }()
+	if err := memory.Truncate(controlBytes); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // step, credentials, life
+		pipe()
+	}
+	certificate, key := pairOf(t)
+	keys, err := json.Marshal(map[string]string{"certificate": certificate, "key": key, "ca": certificate})
+	if err == nil {
+		_, err = ours[1].Write(keys)
+	}
+	if err = errors.Join(err, ours[1].Close()); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{byHand + "=1", cookieKey + "=" + cookieValue, "SAMEBITS_FD_MEMORY=3", "SAMEBITS_FD_STEP=4", "SAMEBITS_FD_TLS=5", "SAMEBITS_FD_LIFE=6"}
+	cmd.ExtraFiles = append([]*os.File{memory}, theirs...)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stuck := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	defer stuck.Stop()
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "1|1|unix|") {
+		t.Errorf("it says %q, %v", line, err)
+	}
+	if err := ours[2].Close(); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(said.String(), "the host is gone") {
+		t.Errorf("%v: %s", err, said.String())
 	}
 }
 
@@ -124,8 +183,8 @@ func TestMemory(t *testing.T) {
 	}
 	m := newMemory(file)
 	for _, bad := range []Region{at(0, page), at(page+64, page), at(page, 0), at(page, -page), at(page, 5*page), at(-page, page), at(page, 1<<62)} {
-		if err := m.attach(bad); err == nil {
-			t.Errorf("%+v was attached", bad)
+		if problems, _ := diag.Of(m.attach(bad)); len(problems) != 1 || problems[0].Reason != "REGION" {
+			t.Errorf("%+v was attached: %v", bad, problems)
 		}
 	}
 	for _, r := range []Region{at(page, 2*page), at(3*page, 2*page)} {
@@ -158,6 +217,10 @@ func TestMemory(t *testing.T) {
 	b, err := m.Tensor(Placed{Spec: tensor.Spec{Name: "x", DType: tensor.Int16, Sizes: []int64{3}}, Region: at(page, 6)})
 	if err != nil || len(b) != 6 {
 		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	_, err = m.Tensor(Placed{Spec: tensor.Spec{Name: "x", DType: tensor.Int16, Sizes: []int64{3}}, Region: at(page, 5)})
+	if err == nil || err.Error() != "x: REGION: int16[3] takes 6 bytes, its region has 5" {
+		t.Errorf("a region that is too small: %v", err)
 	}
 	b[5] = 7
 	var got [1]byte
