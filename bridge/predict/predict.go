@@ -122,7 +122,7 @@ func (m *Model) Add(ctx context.Context, r Recording) (err error) {
 		request.Options = append(request.Options, recording.Setting{Key: "add", Value: "on"})
 	}
 	if m.mode == replay.On && (s.number > 0 || !strings.HasPrefix(m.options.Device, "cuda:")) {
-		if err := m.refusal(ctx, parsed, s.number > 0); err != nil {
+		if err := m.refusal(ctx, parsed); err != nil {
 			return err
 		}
 	}
@@ -166,9 +166,9 @@ func (m *Model) Add(ctx context.Context, r Recording) (err error) {
 }
 
 // refusal says before a recording is loaded why its graph may not be replayed. The plugin would go on choosing one that was loaded.
-func (m *Model) refusal(ctx context.Context, r *recording.Recording, opened bool) error {
+func (m *Model) refusal(ctx context.Context, r *recording.Recording) error {
 	var said []recording.Setting
-	if opened { // else nothing need be, to know
+	if len(m.shapes) > 0 { // else no device is open, and none need be
 		d, err := m.plugin.Describe(ctx)
 		if err != nil {
 			return err
